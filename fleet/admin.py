@@ -14,10 +14,10 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils import timezone
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from fleet.admin_access import RoleAdmin
+from fleet.db import clock
 from fleet.errors import ConvoyError
 from fleet.models import AuditEntry, Cluster, Event, Grant, Hold, NamespacePolicy, Node, Pod, Token
 from fleet.services.authorization import access, grants
@@ -87,7 +87,7 @@ class ClusterAdmin(RoleAdmin):
             given["kubeconfig"],
             context=given["context"],
             by=request.user.get_username(),
-            now=timezone.now(),
+            now=clock.now(),
         )
         self.message_user(request, f"{cluster} joined the fleet", messages.SUCCESS)
         return HttpResponseRedirect(reverse("admin:fleet_cluster_changelist"))
@@ -114,7 +114,7 @@ class ClusterAdmin(RoleAdmin):
         if not access.may(request.user, "cordon", "Cluster"):
             raise PermissionDenied
         for cluster in queryset:
-            steer(cluster, by=request.user.get_username(), now=timezone.now())
+            steer(cluster, by=request.user.get_username(), now=clock.now())
         self.message_user(request, f"{done} {queryset.count()}", messages.SUCCESS)
 
 
@@ -178,7 +178,7 @@ class TokenAdmin(RoleAdmin):
         if not access.may(request.user, "revoke", "Grant"):
             raise PermissionDenied
         for token in queryset.select_related("user"):
-            grants.revoke(token.user.get_username(), token.pk, now=timezone.now())
+            grants.revoke(token.user.get_username(), token.pk, now=clock.now())
         self.message_user(request, "Revoked", messages.SUCCESS)
 
 
@@ -220,6 +220,7 @@ class NamespacePolicyAdmin(RoleAdmin):
     search_fields = ("name",)
 
 
+admin.site.login_template = "admin/sign_in.html"
 admin.site.unregister(Group)
 admin.site.unregister(User)
 

@@ -6,12 +6,19 @@ and writes the audit. Pages are read-only unless a class says otherwise; what is
 """
 
 from typing import Any
+from urllib.parse import urlencode
 
+from django import forms
+from django.conf import settings
+from django.contrib.auth import authenticate
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
+from unfold.forms import AuthenticationForm
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from fleet.services.authorization import access
+from fleet.services.authorization.second_factors import Verdict
 
 
 class RoleAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
@@ -51,3 +58,44 @@ class RoleAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         """By what the page offers as a filter only: any other field could be guessed letter by letter."""
         offered = {part if isinstance(part, str) else part[0] for part in self.list_filter}
         return any(lookup == field or lookup.startswith(f"{field}__") for field in offered)
+
+
+class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no types
+    """Of the admin's sign-in page: with a second factor, and another way to sign in beside it."""
+
+    code = forms.CharField(
+        max_length=40,
+        required=False,
+        label="Code of your second factor, if you have one",
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "one-time-code"}),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """As Django does it, with the code."""
+        given: dict[str, Any] = self.cleaned_data
+        if given.get("username") is not None and given.get("password"):
+            self.user_cache = authenticate(self.request, **given)
+            if self.user_cache is None:
+                raise self._refusal()
+            self.confirm_login_allowed(self.user_cache)
+        return given
+
+    def _refusal(self) -> forms.ValidationError:
+        verdict = getattr(self.request, "second_factor", None)
+        if verdict is Verdict.ENROLMENT_WANTED:
+            return forms.ValidationError(
+                "Fleet admins need a second factor: sign in at the console first, to set one up."
+            )
+        if verdict is not None:
+            return forms.ValidationError(f"Not signed in: {verdict.value}. Enter a new code of your authenticator app.")
+        error: forms.ValidationError = self.get_invalid_login_error()
+        return error
+
+    @property
+    def company(self) -> str:
+        return settings.CONVOY_OIDC.name
+
+    @property
+    def company_url(self) -> str:
+        following = self.request.GET.get("next", "/admin/") if self.request else "/admin/"
+        return f"/oidc/signin/?{urlencode({'next': following})}"

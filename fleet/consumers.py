@@ -17,11 +17,11 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.db import DatabaseError
-from django.utils import timezone
 
 from fleet.changes import events, journal
 from fleet.changes.repeatable_read import repeatable_read
 from fleet.core import token_scopes
+from fleet.db import clock
 from fleet.errors import Forbidden
 from fleet.services.authorization import access
 
@@ -190,7 +190,7 @@ def _reads_all_kinds(token: token_scopes.Scope) -> bool:
 
 def _by_token(scope: Mapping[str, Any]) -> Any:
     try:
-        return access.verify(_token(scope), now=timezone.now()).user
+        return access.verify(_token(scope), now=clock.now()).user
     except Forbidden:
         return None
 

@@ -63,6 +63,20 @@ class Limits:
     all_watches: int = setting(
         1000, "CONVOY_ALL_WATCHES", "watches of all callers at the Kubernetes-style door", least=1, most=100_000
     )
+    streams: int = setting(
+        100,
+        "CONVOY_POD_STREAMS",
+        "exec, attach and port-forward of one user that are open at once",
+        least=1,
+        most=10_000,
+    )
+    all_streams: int = setting(
+        400,
+        "CONVOY_ALL_POD_STREAMS",
+        "exec, attach and port-forward of all users that are open at once",
+        least=1,
+        most=100_000,
+    )
     sign_ins_per_minute: int = setting(
         20, "CONVOY_SIGN_INS_PER_MINUTE", "attempts to sign in a minute from one address", least=1, most=10_000
     )
@@ -95,6 +109,7 @@ class Limits:
             per_s=self.per_s / self.processes,
             at_once=math.ceil(self.at_once / self.processes),
             watches=math.ceil(self.watches / self.processes),
+            streams=math.ceil(self.streams / self.processes),
             processes=1,
         )
 

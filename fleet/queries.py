@@ -19,7 +19,14 @@ ABOUT: dict[str, Callable[[str], Q]] = {}
 def events_of(rows: QuerySet[Event], scope: str, name: str) -> QuerySet[Event]:
     """What happened to a cluster itself, and to what is in a cluster or a queue now."""
     about = ABOUT[scope](name)
-    return rows.filter(about | Q(regarding_kind="Cluster", regarding_name=name) if scope == "cluster" else about)
+    if scope != "cluster":
+        return rows.filter(about)
+    return rows.filter(about | Q(regarding_kind="Cluster", regarding_name=name) | Q(source=source_of(name)))
+
+
+def source_of(cluster: str) -> str:
+    """The source of events about objects in a member that no row here stands for."""
+    return f"cluster {cluster}"[:63]
 
 
 @dataclass(slots=True)

@@ -4,10 +4,10 @@ import random
 from datetime import timedelta
 
 from celery import shared_task
-from django.utils import timezone
 
+from fleet.db import clock
 from fleet.services.auditing import audit_chain, audit_sinks
-from fleet.services.clusters import health, rediscovery
+from fleet.services.clusters import health, member_tokens, rediscovery
 from fleet.services.operations import processes
 from fleet.services.operations.exclusive import exclusive
 
@@ -21,12 +21,12 @@ _HOUSEKEEPING_TERM = timedelta(minutes=5)
 @shared_task(name="fleet.beat")
 def beat() -> None:
     """That it was sent shows that beat lives, and that it runs, that a worker does."""
-    processes.beat_from_worker(timezone.now())
+    processes.beat_from_worker(clock.now())
 
 
 @shared_task(name="fleet.check_clusters")
 def check_clusters() -> None:
-    now = timezone.now()
+    now = clock.now()
     with exclusive("fleet.check_clusters", now, _CHECK_TERM) as is_ours:
         if is_ours:
             health.check_all(now)
@@ -35,7 +35,7 @@ def check_clusters() -> None:
 
 @shared_task(name="fleet.audit")
 def audit() -> None:
-    now = timezone.now()
+    now = clock.now()
     with exclusive("fleet.audit", now, _AUDIT_TERM) as is_ours:
         if is_ours:
             audit_chain.link_new(now)
@@ -44,7 +44,8 @@ def audit() -> None:
 
 @shared_task(name="fleet.housekeeping")
 def housekeeping() -> None:
-    now = timezone.now()
+    now = clock.now()
     with exclusive("fleet.housekeeping", now, _HOUSEKEEPING_TERM) as is_ours:
         if is_ours:
             processes.tidy(now)
+            member_tokens.start(now)

@@ -11,9 +11,9 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 
 from fleet.admin_access import RoleAdmin
+from fleet.db import clock
 from fleet.errors import ConvoyError
 from fleet.services.authorization import access
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work
@@ -40,6 +40,9 @@ class JobAdmin(JobsAdmin):
     list_select_related = ("cluster", "policy")
     left_out = ("manifest", "status", "cluster__access", "cluster__apis", "policy__manifest")
     search_fields = ("name", "namespace")
+    exclude = ("reason", "reclaim")
+    """They name jobs that the reader of this one may not see; the message does not."""
+    readonly_fields = ("why",)
     actions = ("suspend", "resume", "remove")
 
     @admin.display(description="reason")
@@ -60,7 +63,7 @@ class JobAdmin(JobsAdmin):
 
     def _each(self, request: HttpRequest, queryset: QuerySet[Job], verb: str, deed: Deed) -> None:
         """One refused job does not keep the others from being done."""
-        now: datetime = timezone.now()
+        now: datetime = clock.now()
         done = 0
         for job in queryset:
             if not access.may(request.user, verb, "Job", job.namespace):

@@ -17,13 +17,14 @@ class JobsConfig(AppConfig):
         from jobs.models import Job
         from jobs.services.failover import restored
         from jobs.services.follow import status
-        from jobs.services.scheduling import demand_provider, rejections
+        from jobs.services.scheduling import demand_provider, rejections, unreadable_rows
 
         status.register()
         demand_provider.register()
         receivers.connect()
         access.GENERAL.update({kind.resource.kind: "Job" for kind in registry.everything()})
         CHECKS["placements"] = rejections.problem
+        CHECKS["records"] = unreadable_rows.problem
         CHECKS["copies"] = restored.problem
         ABOUT["cluster"] = lambda name: queries.event_of(Job.objects.filter(cluster__name=name))
         ABOUT["queue"] = lambda path: queries.event_of(queries.in_queue(Job.objects.all(), path))

@@ -37,6 +37,9 @@ PREEMPTED = Counter(
     ["queue", "reason"],
 )
 EVICTED = Counter("convoy_evicted_workloads_total", "Placed jobs that lost their place", ["queue", "reason"])
+RESIZES = Counter(
+    "convoy_resizes_total", "Sizes of running jobs that were changed, by direction: shrink or grow", ["direction"]
+)
 DISPATCH_SECONDS = Histogram(
     "convoy_dispatch_duration_seconds",
     "Length of one try to bring a decision to a member",

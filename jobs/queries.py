@@ -74,3 +74,8 @@ def groups(rows: QuerySet[Job], by: str) -> list[Group]:
 def _label(key: str) -> Cast:
     """As plain text: the lookups of a JSON key compare with JSON."""
     return Cast(Label(key, "labels"), TextField())
+
+
+def growing_jobs() -> QuerySet[Job]:
+    """Running jobs that are to grow, once there is room."""
+    return Job.objects.filter(resize__isnull=False, state=Job.State.RUNNING, suspended=False, deleting_at__isnull=True)

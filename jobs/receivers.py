@@ -4,6 +4,7 @@ from fleet.changes import events
 from fleet.changes.signals import capacity_freed, cluster_changed, detaching
 from fleet.db import prepared
 from fleet.models import Cluster
+from fleet.services.authorization import access
 from jobs.models import Job
 from jobs.services.lifecycle import cycle_requests
 from jobs.services.scheduling import entitlements
@@ -29,8 +30,8 @@ def on_detaching(cluster: Cluster, **_: object) -> str:
     return f"{count} jobs run there: drain or delete them first, or force it to move them" if count else ""
 
 
-def on_tree_changing(before: Tree | None, after: Tree | None, **_: object) -> str:
-    return entitlements.tree_changing(before, after)
+def on_tree_changing(before: Tree | None, after: Tree | None, by: str, **_: object) -> str:
+    return entitlements.tree_changing(before, after, access.sees_named(by))
 
 
 def on_quota_changed(**_: object) -> None:

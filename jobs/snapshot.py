@@ -1,8 +1,8 @@
-"""Loads the scheduler's picture of the world in a fixed number of queries, however many jobs and clusters there are."""
+"""Loads the scheduler's snapshot of fleet and jobs in a fixed number of queries, however many jobs and clusters there are."""
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -13,7 +13,7 @@ from django.db.models import Max, Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 
 from fleet.core import fits, prices
-from fleet.db import prepared
+from fleet.db import isolation, prepared
 from fleet.models import Cluster, Hold, Node, Pod
 from jobs.core.admission.snapshot import Closed, ClusterState, Quota, Snapshot
 from jobs.core.division import shares
@@ -30,20 +30,22 @@ from jobs.core.policies.propagation import PolicySpec
 from jobs.core.taints import Taint
 from jobs.kinds import registry
 from jobs.models import Attempt, Binding, ClaimLocation, Job, Policy
+from jobs.snapshot_rows import capacity_hold_of, charge_of, charges_of
 from jobs.snapshot_topology import Whereabouts, whereabouts
 from quotas import queries as quotas
+from quotas.core.flavors import flavor_of
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.tree import Tree
 from quotas.models import Queue, QuotaTree
 
 WAITING = (
     "pk", "uid", "namespace", "name", "api_version", "kind", "roles", "total", "priority", "queued_at", "policy_id", "attempt",
-    "generation", "leaf", "leaf_fault", "preemptible", "charge", "state", "shares",
+    "generation", "leaf", "leaf_fault", "preemptible", "charge", "state", "shares", "submitted_by",
 )  # fmt: skip
 """What a gang is made of."""
 _RUNNING = (
     "pk", "uid", "namespace", "name", "leaf", "charge", "preemptible", "priority", "started_at", "cluster__name",
-    "total", "roles", "attempt", "reclaim", "shares",
+    "total", "roles", "attempt", "reclaim", "shares", "charged_at", "queued_at",
 )  # fmt: skip
 LIVE = ("Pending", "Running", "Unknown")
 """Phases of a pod that holds what it asked for."""
@@ -83,7 +85,7 @@ def load(now: datetime) -> Snapshot:
 def failures(now: datetime) -> dict[str, float]:
     """Jobs that lately failed on each cluster, for the score: each counts once a cluster, half as much a half-life later."""
     half_life = timedelta(seconds=settings.CONVOY_SCHEDULER.failure_half_life_s)
-    recent = Attempt.objects.filter(ended_at__gt=now - _HALF_LIVES * half_life, outcome__in=BLAMED).order_by()
+    recent = Attempt.objects.filter(ended_at__gt=failures_count_since(now), outcome__in=BLAMED).order_by()
     recent = recent.exclude(cause__in=NOT_THE_CLUSTERS)
     faded: dict[str, float] = defaultdict(float)
     for cluster, at in (
@@ -91,6 +93,11 @@ def failures(now: datetime) -> dict[str, float]:
     ):
         faded[cluster] += 0.5 ** (max(now - at, timedelta()) / half_life)
     return {cluster: round(amount, 2) for cluster, amount in sorted(faded.items())}
+
+
+def failures_count_since(now: datetime) -> datetime:
+    """Attempts that ended before this do not count against their cluster any more."""
+    return now - _HALF_LIVES * timedelta(seconds=settings.CONVOY_SCHEDULER.failure_half_life_s)
 
 
 def usual_pods() -> Usual:
@@ -112,8 +119,28 @@ def load_gangs(waiting: QuerySet[Job], known: dict[int, PolicySpec] | None = Non
     return gangs_of(list(waiting.values(*WAITING).order_by()), {} if known is None else known)
 
 
-def gangs_of(jobs: Sequence[Mapping[str, Any]], specs: dict[int, PolicySpec]) -> tuple[Gang, ...]:
-    """Of jobs with the columns `WAITING`."""
+def gangs_of(
+    jobs: Sequence[Mapping[str, Any]],
+    specs: dict[int, PolicySpec],
+    failed: Callable[[int, Exception], None] = lambda _pk, _error: None,
+) -> tuple[Gang, ...]:
+    """Of jobs with the columns `WAITING`; without those that cannot be read, for which ``failed`` is called."""
+
+    def settle(job: Mapping[str, Any], error: Exception | None) -> None:
+        if error is not None:
+            failed(job["pk"], error)
+
+    parts = isolation.apart(
+        "scheduler.snapshot", jobs, lambda some: _read(some, specs), settle, id_of=_id, savepoint=False
+    )
+    return tuple(gang for part in parts for gang in part)
+
+
+def _id(job: Mapping[str, Any]) -> str:
+    return f"job {job['pk']}"
+
+
+def _read(jobs: Sequence[Mapping[str, Any]], specs: dict[int, PolicySpec]) -> tuple[Gang, ...]:
     if unread := {j["policy_id"] for j in jobs if j["policy_id"]} - specs.keys():
         specs.update(specs_of(Policy.objects.filter(pk__in=unread)))
     past = _past(j["pk"] for j in jobs if j["attempt"])
@@ -173,18 +200,13 @@ def facts_of(node: Node, where: Whereabouts) -> NodeFacts:
     )
 
 
-def capacity_hold_of(hold: Hold, cluster: str) -> CapacityHold:
-    nodes = tuple((amounts, tuple(names)) for amounts, names in hold.nodes)
-    return CapacityHold((str(hold.job_uid), hold.attempt), cluster, hold.amounts, nodes)
-
-
 def member_of(row: Cluster) -> Member:
     return Member(
         name=row.name,
         ready=row.state == Cluster.State.READY,
         cordoned=row.cordoned,
         synced=row.synced_at is not None,
-        stale=row.picture_message if row.stale_since else "",
+        stale=row.freshness_message if row.stale_since else "",
         labels=row.labels,
         places={"provider": row.provider, "region": row.region, "zone": row.zone},
         taints=taints_of(row.taints),
@@ -224,8 +246,7 @@ def _parsed(manifest: str) -> Tree:
 def ledger_of(tree: Tree, charges: Iterable[Charge] | None = None) -> Ledger:
     """A leaf that is not in this tree is in a newer one, and whatever is decided by this one will not be written."""
     if charges is None:
-        rows = charged_jobs().values_list("leaf", "charge", "preemptible")
-        charges = (Charge(leaf, amounts or {}, preemptible) for leaf, amounts, preemptible in rows)
+        charges = charges_of(charged_jobs().values_list("pk", "leaf", "charge", "preemptible"))
     return Ledger.from_charges(tree, (each for each in charges if each.leaf in tree.by_path))
 
 
@@ -262,7 +283,14 @@ def load_runners(rows: QuerySet[Job], found: Quota) -> tuple[AdmittedGang, ...]:
         # Of a job that is divided, its largest share: more is given back than is counted on.
         if (request := requests.get(uid, {}).get(role)) and cluster == where[uid]:
             pods[uid].append((node, request))
-    return tuple(_runner(job, pods[job["uid"]]) for job in jobs)
+    parts = isolation.apart(
+        "scheduler.running",
+        jobs,
+        lambda some: [_runner(job, pods[job["uid"]]) for job in some],
+        id_of=_id,
+        savepoint=False,
+    )
+    return tuple(runner for part in parts for runner in part)
 
 
 def stopped_leaves() -> dict[str, Closed]:
@@ -360,7 +388,14 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], whe
         claims=claims,
         bound_to=() if free else tuple((claim, where[claim]) for claim in claims if claim in where),
         runtime_s=declared_runtime(job["roles"]),
+        user=job["submitted_by"],
+        flavors=flavors_charged(job["charge"]),
     )
+
+
+def flavors_charged(charge: Mapping[str, int] | None) -> tuple[tuple[str, int], ...]:
+    """The part of a stored charge that is of flavors."""
+    return tuple(sorted((name, amount) for name, amount in (charge or {}).items() if flavor_of(name)))
 
 
 def declared_runtime(roles: Iterable[Mapping[str, Any]]) -> float | None:
@@ -393,7 +428,7 @@ def _runner(job: Mapping[str, Any], pods: Sequence[tuple[str, Mapping[str, int]]
     return AdmittedGang(
         job_id=job["pk"],
         name=f"{job['namespace']}/{job['name']}",
-        charge=Charge(job["leaf"], job["charge"] or {}, job["preemptible"]),
+        charge=charge_of(job["pk"], job["leaf"], job["charge"], job["preemptible"]),
         priority=job["priority"],
         started_at=job["started_at"] or _JUST_NOW,
         cluster=job["cluster__name"] or "",
@@ -405,4 +440,11 @@ def _runner(job: Mapping[str, Any], pods: Sequence[tuple[str, Mapping[str, int]]
         ordered_at=datetime.fromisoformat(reclaim["at"]) if "at" in reclaim else None,
         until=datetime.fromisoformat(reclaim["until"]) if "until" in reclaim else None,
         hold_key=(str(job["uid"]), shares.number_on(job["shares"], job["cluster__name"], job["attempt"])),
+        admitted_at=admitted_at(job),
     )
+
+
+def admitted_at(job: Mapping[str, Any]) -> datetime:
+    """Since when the leaf of a charged job is charged for it; of jobs that an older version placed, an earlier moment."""
+    at: datetime = job["charged_at"] or job["started_at"] or job["queued_at"]
+    return at

@@ -3,30 +3,32 @@
 from uuid import UUID
 
 from celery import shared_task
-from django.utils import timezone
 
+from fleet.db import clock
 from jobs.services.dispatch import pushing
 from jobs.services.follow import health
 from jobs.services.follow import sweep as sweeping
 from jobs.services.scheduling import loop
+from jobs.services.series import recording
 
 _sweeper = sweeping.Sweeper()
+_recorder = recording.Recorder()
 
 
 @shared_task(name="jobs.schedule", time_limit=3600)
 def schedule() -> None:
-    loop.run(timezone.now)
+    loop.run(clock.now)
 
 
 # A try lasts as long as its member takes for each of its requests, every one of which has a time limit.
 @shared_task(name="jobs.push", time_limit=1800)
 def push(*work_ids: int) -> None:
-    pushing.push(work_ids, timezone.now)
+    pushing.push(work_ids, clock.now)
 
 
 @shared_task(name="jobs.check_health")
 def check_health() -> None:
-    now = timezone.now()
+    now = clock.now()
     with sweeping.alone(now) as is_ours:
         if is_ours:
             health.check(now)
@@ -34,14 +36,19 @@ def check_health() -> None:
 
 @shared_task(name="jobs.reclaim")
 def reclaim(job_uid: str) -> None:
-    loop.advance_evictions(timezone.now(), [UUID(job_uid)])
+    loop.advance_evictions(clock.now(), [UUID(job_uid)])
 
 
 @shared_task(name="jobs.sweep")
 def sweep() -> None:
-    _sweeper.run(timezone.now())
+    _sweeper.run(clock.now())
 
 
 @shared_task(name="jobs.cluster_changed")
 def cluster_changed(cluster_id: int) -> None:
-    sweeping.cluster_changed(cluster_id, timezone.now())
+    sweeping.cluster_changed(cluster_id, clock.now())
+
+
+@shared_task(name="jobs.record_series")
+def record_series() -> None:
+    _recorder.run(clock.now())

@@ -12,9 +12,9 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.template.response import TemplateResponse
-from django.utils import timezone
 
 from fleet.admin_access import RoleAdmin
+from fleet.db import clock
 from fleet.errors import ConvoyError
 from fleet.services.operations import console_bundle
 from quotas.models import Queue, QuotaGrant, QuotaRevision, QuotaTree
@@ -67,7 +67,7 @@ class QueueAdmin(RoleAdmin):
         done = 0
         for queue in queryset:
             try:
-                done += queues.set_state(queue, state, by=request.user.get_username(), now=timezone.now())
+                done += queues.set_state(queue, state, by=request.user.get_username(), now=clock.now())
             except ConvoyError as e:
                 self.message_user(request, e.message, messages.WARNING)
         self.message_user(request, f"{done} changed to {state}", messages.SUCCESS if done else messages.INFO)

@@ -1,1 +1,1 @@
-"""A simulated member cluster: a Kubernetes API server in Python and the controllers that bring it to life."""
+"""A simulated member cluster: a Kubernetes API server in Python, and its controllers, scheduler, kubelet and operators."""

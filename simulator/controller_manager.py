@@ -1,4 +1,4 @@
-"""All controllers of one cluster, run against one API server, real or simulated, which they reach by a client."""
+"""Runs all controllers of one cluster against one API server, which may be simulated or real."""
 
 import zlib
 from dataclasses import dataclass, field
@@ -25,15 +25,15 @@ from simulator.scheduler.reservations import show_scheduler
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a cluster is made of."""
+    """The nodes and properties of a cluster."""
 
     pools: tuple[Pool, ...]
     labels: dict[str, str] = field(default_factory=dict)
-    """On every node: region, zone ..."""
+    """Labels of every node: region, zone ..."""
     scheduler: str = ""
-    """The image that its scheduler is seen to run, ``koord-scheduler:v1.6.0``; empty: it is not seen."""
+    """The image of a scheduler pod to show, such as ``koord-scheduler:v1.6.0``. Empty: there is no such pod."""
     api_host: str = ""
-    """A name on its API server's certificate, by which pods reach it; empty: the cluster's name."""
+    """A name in the API server's certificate that pods use for it. Empty: the cluster's name."""
 
 
 class ControllerManager:
@@ -49,7 +49,7 @@ class ControllerManager:
         version: str,
         collect: bool = False,
     ) -> None:
-        """``collect``: also remove what deleted jobs leave behind, for servers that do not."""
+        """``collect``: also remove dependents of deleted jobs, for servers without a garbage collector."""
         self._name, self._client, self._shape, self._version = name, client, shape, version
         self._cluster = Cluster(client, clock, apis=discovery.apis(client))
         subnet = zlib.crc32(name.encode()) % 200 + 20
@@ -72,7 +72,7 @@ class ControllerManager:
             self._controllers.append(Collector(self._cluster))
 
     def start(self) -> None:
-        """Makes the nodes and returns when every controller works."""
+        """Creates the nodes and starts the controllers. Returns when all are running."""
         make_nodes(
             self._client,
             self._name,
@@ -88,7 +88,7 @@ class ControllerManager:
             show_scheduler(self._client, self._shape.scheduler, self._cluster.clock.now())
 
     def leave(self) -> None:
-        """Asks the caches to end with their next word from the server: call before the server stops."""
+        """Makes the informers end at their next event from the server. Call it before the server stops."""
         self._cluster.stop.set()
 
     def stop(self) -> None:
@@ -97,9 +97,9 @@ class ControllerManager:
             controller.stop()
 
     def switch_node(self, node: str, *, on: bool) -> None:
-        """Powers a node off or on. MemberMissing: there is no such node."""
-        note = None if on else "off"
-        self._client.merge_patch(NODES.path(name=node), {"metadata": {"annotations": {POWER: note}}})
+        """Powers a node off or on. Raises MemberMissing if there is no such node."""
+        power = None if on else "off"
+        self._client.merge_patch(NODES.path(name=node), {"metadata": {"annotations": {POWER: power}}})
 
     def crash_pod(self, key: str, code: int = 1) -> bool:
         return self.kubelet.crash(key, code)

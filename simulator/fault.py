@@ -1,4 +1,4 @@
-"""Disturbs a running simulator from the command line: ``python -m simulator.fault --home DIR MEMBER FAULT ...``."""
+"""Injects faults into a running simulator from the command line: ``python -m simulator.fault --home DIR MEMBER FAULT ...``."""
 
 import argparse
 import sys
@@ -11,22 +11,22 @@ def main(arguments: list[str] | None = None) -> int:
     faults = "\n".join(f"  {usage}" for usage in fault_parser.USAGE.values())
     parser = argparse.ArgumentParser(
         prog="python -m simulator.fault",
-        description="Disturb a member of a running simulator.",
+        description="Inject a fault into a member of a running simulator.",
         epilog=f"faults:\n{faults}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--home", type=Path, required=True, help="the simulator's home")
     parser.add_argument("member")
     parser.add_argument("fault", nargs="+")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        fault_parser.parse(given.fault)
-        print(faults_control.send(given.home, given.member, given.fault))
+        fault_parser.parse(options.fault)
+        print(faults_control.send(options.home, options.member, options.fault))
     except ValueError as e:
         print(e, file=sys.stderr)
         return 2
     except OSError as e:
-        print(f"no simulator answers in {given.home}: {e.strerror}", file=sys.stderr)
+        print(f"no simulator answers in {options.home}: {e.strerror}", file=sys.stderr)
         return 1
     return 0
 

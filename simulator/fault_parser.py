@@ -1,6 +1,6 @@
-"""What can be done to a simulated member on purpose, as a person writes it: ``slow 0.5``, ``node-down north-gpu-0``. Pure.
+"""Parses faults of simulated members: ``slow 0.5``, ``node-down north-gpu-0``. No I/O.
 
-The command line, the control socket and scenario files all read faults here, so they accept and refuse the same.
+The command line, the control socket and scenario files all use this parser, and so accept the same syntax.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ USAGE = {
 
 
 class BadFault(ValueError):
-    """Not a fault; the message shows what is."""
+    """The text is not a valid fault. The message shows the syntax."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of a scenario: after ``at_s`` simulated seconds, this to that member."""
+    """One line of a scenario: the fault to inject into a member after ``at_s`` simulated seconds."""
 
     at_s: float
     member: str
@@ -72,12 +72,12 @@ def parse(words: list[str]) -> Fault:
 def scenario(text: str) -> list[Step]:
     """The steps of a scenario file, in order of time."""
     try:
-        given = yaml.safe_load(text) or []
+        entries = yaml.safe_load(text) or []
     except yaml.YAMLError as e:
         raise BadFault(f"the scenario is not YAML: {e}") from e
-    if not isinstance(given, list):
+    if not isinstance(entries, list):
         raise BadFault("a scenario is a list of steps with at, member and fault")
-    return sorted((_step(entry, i) for i, entry in enumerate(given)), key=lambda step: step.at_s)
+    return sorted((_step(entry, i) for i, entry in enumerate(entries)), key=lambda step: step.at_s)
 
 
 def _step(entry: Any, index: int) -> Step:

@@ -1,6 +1,6 @@
-"""The door through which a running simulator is disturbed: a unix socket in its home, one line of JSON each way.
+"""The control socket of a running simulator: a unix socket in its home that accepts faults, one line of JSON each way.
 
-Only the owner of the home can reach it. The caller's side is `send`; what a fault does is the member's business.
+Only the owner of the home can reach it. `send` is the client; what a fault does is implemented by the member.
 """
 
 import contextlib
@@ -13,10 +13,10 @@ from pathlib import Path
 
 SOCKET = "control.sock"
 LONGEST_PATH = 100
-"""A unix socket's address holds barely more than this; longer paths are reached through the open folder."""
+"""Longer paths do not fit into a unix socket's address. Such a socket is addressed through an open descriptor of its folder."""
 
 Handler = Callable[[str, list[str]], str]
-"""(member, words of the fault) -> what was done; ValueError with words for a person when it cannot be."""
+"""Takes the member and the words of the fault, and returns a description. Raises ValueError with a message for the user."""
 
 
 class ControlServer:
@@ -52,23 +52,23 @@ class ControlServer:
 
     def _answer(self, connection: socket.socket) -> dict[str, object]:
         try:
-            asked = json.loads(connection.makefile("rb").readline(65536))
-            said = self._handler(str(asked["member"]), [str(word) for word in asked["words"]])
+            request = json.loads(connection.makefile("rb").readline(65536))
+            message = self._handler(str(request["member"]), [str(word) for word in request["words"]])
         except (ValueError, KeyError, TypeError) as e:
-            return {"ok": False, "said": str(e)}
-        return {"ok": True, "said": said}
+            return {"ok": False, "message": str(e)}
+        return {"ok": True, "message": message}
 
 
 def send(home: Path, member: str, words: list[str], *, timeout_s: float = 15.0) -> str:
-    """Disturbs a running simulator; ValueError when it refuses, OSError when none is running."""
+    """Injects a fault into a running simulator. Raises ValueError if it is refused, OSError if no simulator is running."""
     with socket.socket(socket.AF_UNIX) as connection, _address(home / SOCKET) as address:
         connection.settimeout(timeout_s)
         connection.connect(address)
         connection.sendall(json.dumps({"member": member, "words": words}).encode() + b"\n")
         answer = json.loads(connection.makefile("rb").readline())
     if not answer["ok"]:
-        raise ValueError(answer["said"])
-    return str(answer["said"])
+        raise ValueError(answer["message"])
+    return str(answer["message"])
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
-"""Images that this machine has as virtual environments: a pod whose image is one of them runs as a process, with its programs.
+"""Images that stand for virtual environments of this machine: a pod with such an image runs as a process with their programs.
 
-``CONVOY_PROCESS_IMAGES=IMAGE=FOLDER,IMAGE=FOLDER`` names them. A stock program that makes pods by itself, as DLRover's master
-makes its workers, then needs no annotation of ours.
+``CONVOY_PROCESS_IMAGES=IMAGE=FOLDER,IMAGE=FOLDER`` configures them. Programs that create pods themselves, as DLRover's master
+creates its workers, then need no annotation.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ RUN = "convoy.dev/run"
 
 
 class BadImages(ValueError):
-    """The setting cannot mean anything; the message says where."""
+    """The setting is invalid. The message shows the wrong entry."""
 
 
 def parse(environ: Mapping[str, str]) -> dict[str, Path]:
-    """Image to the folder of its virtual environment. Raises `BadImages`."""
+    """Maps each image to the folder of its virtual environment. Raises `BadImages`."""
     images = {}
     for entry in filter(None, environ.get(SETTING, "").replace("\n", ",").split(",")):
         image, separator, folder = entry.strip().partition("=")

@@ -1,7 +1,7 @@
 """Runs several simulated members in one process: ``python -m simulator.main --home DIR --config FILE``.
 
-Each member has a folder of its own in the home and leaves its kubeconfig there and, for joining, as ``DIR/NAME.kubeconfig``.
-Prints one line when all are ready; ends on SIGTERM or SIGINT and takes the processes of its pods with it.
+Each member has its own folder in the home. Its kubeconfig is written there and, for joining, as ``DIR/NAME.kubeconfig``. Prints
+one line when all members are ready. On SIGTERM or SIGINT it ends, and stops the processes of its pods.
 """
 
 import argparse
@@ -49,8 +49,8 @@ class Fleet:
             path.write_text((member.home / "kubeconfig.yaml").read_text())
 
     def stop(self) -> None:
-        with ThreadPoolExecutor(len(self.members)) as together:
-            list(together.map(SimulatedMember.stop, self.members.values()))
+        with ThreadPoolExecutor(len(self.members)) as pool:
+            list(pool.map(SimulatedMember.stop, self.members.values()))
 
     def disturb(self, name: str, fault: Fault) -> str:
         if name not in self.members:
@@ -62,12 +62,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m simulator.main", description=__doc__)
     parser.add_argument("--home", type=Path, required=True, help="the folder that keeps the members' state")
     parser.add_argument("--config", type=Path, required=True, help="the file that describes the members")
-    parser.add_argument("--scenario", type=Path, help="faults to play, each at its moment")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--scenario", type=Path, help="a file of faults to inject, each at its time")
+    options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
-        plan = parse(given.config.read_text())
-        steps = fault_parser.scenario(given.scenario.read_text()) if given.scenario else []
+        plan = parse(options.config.read_text())
+        steps = fault_parser.scenario(options.scenario.read_text()) if options.scenario else []
     except (OSError, BadShape, BadFault) as e:
         print(e, file=sys.stderr)
         return 2
@@ -78,9 +78,9 @@ def main(arguments: list[str] | None = None) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
-    given.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fleet = Fleet(given.home, plan)
-    control = ControlServer(given.home, lambda member, words: fleet.disturb(member, fault_parser.parse(words)))
+    options.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fleet = Fleet(options.home, plan)
+    control = ControlServer(options.home, lambda member, words: fleet.disturb(member, fault_parser.parse(words)))
     player = Player(steps, fleet.disturb, WallClock(plan.time_scale))
     try:
         fleet.start()

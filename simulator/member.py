@@ -1,12 +1,13 @@
-"""One simulated member cluster: an API server of Python, the controllers that bring it to life, and its faults.
+"""One simulated member cluster: an API server in Python, its controllers, and its faults.
 
-The controllers reach the server through its port like everybody else, but no fault hits them: what runs goes on running and
-finishing while the API is away or flaky for everybody outside.
+The controllers use the server's port like all clients, but faults do not affect them: pods keep running and finishing while the
+API is unreachable or unreliable for clients outside.
 """
 
 import contextlib
 import os
 import random
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -24,16 +25,19 @@ from simulator.apiserver.server import ApiServer
 from simulator.controller_manager import ControllerManager, Shape
 from simulator.fault_parser import BadFault, Fault
 from simulator.machinery.clock import WallClock
+from simulator.node import entering
 from simulator.node.logs import Logs
+from simulator.node.processes import Process
+from simulator.streaming.source import Entered, NotEntered
 
 VERSIONS = {
     "mpijobs.kubeflow.org": "v2beta1",
     "reservations.scheduling.koordinator.sh": "",
     "queues.scheduling.volcano.sh": "",
 }
-"""What a member serves of a kind by default: of two versions this one, of an add-on none."""
+"""The default version of kinds that have two. Empty: the kind is an add-on that is not served by default."""
 CONNECTIONS = 48
-"""Kept alive between the controllers and the server: one for each watch and each worker."""
+"""Connections between the controllers and the server: one for each watch and each worker."""
 
 
 class SimulatedMember:
@@ -59,15 +63,15 @@ class SimulatedMember:
         self._server = ApiServer(name, home, version=version, faults=self.faults, log_source=self, measured=measured)
         self._server.catalog.process_images = images.parse(os.environ)
         self._client: MemberClient | None = None
-        self._life: ControllerManager | None = None
+        self._manager: ControllerManager | None = None
 
     def start(self) -> None:
-        """Returns when the API answers and everything behind it works."""
+        """Starts everything. Returns when the API answers and all controllers are running."""
         self._serve()
         (self.home / "kubeconfig.yaml").touch(mode=0o600)
         (self.home / "kubeconfig.yaml").write_text(yaml.safe_dump(self.kubeconfig(), sort_keys=False))
         self._client = MemberClient(self._server.inner_access(), pool=CONNECTIONS)
-        self._life = ControllerManager(
+        self._manager = ControllerManager(
             self.name,
             self._client,
             self.home,
@@ -76,21 +80,21 @@ class SimulatedMember:
             start_delay_s=self._start_delay_s,
             version=self._version,
         )
-        self._life.start()
+        self._manager.start()
 
     def _serve(self) -> None:
         define_in(self._server.catalog, self._serves)
         self._server.start()
 
     def rotate(self, token: str) -> None:
-        """Refuses the credentials it has given out so far."""
+        """Replaces the token, so that the former credentials are refused."""
         self._server.rotate(token)
 
     def stop(self) -> None:
-        """Ends the server and every process of its pods; what there was is there again after a start."""
-        if self._life:
-            self._life.leave()
-            self._life.stop()
+        """Stops the server and all processes of its pods. The stored state is available again after a start."""
+        if self._manager:
+            self._manager.leave()
+            self._manager.stop()
         if self._client:
             self._client.close()
         self._server.stop()
@@ -102,17 +106,36 @@ class SimulatedMember:
         return self._server.kubeconfig()
 
     def read(self, namespace: str, name: str, offset: int) -> tuple[bytes, bool] | None:
-        """The log source of the API server."""
-        logs: Logs | None = self._life.logs if self._life else None
+        """The output of a pod, for the API server (`LogSource`)."""
+        logs: Logs | None = self._manager.logs if self._manager else None
         return logs.read(namespace, name, offset) if logs else None
 
+    def former(self, namespace: str, name: str) -> bytes | None:
+        """The output of a pod before its last restart, for the API server (`FormerSource`)."""
+        logs: Logs | None = self._manager.logs if self._manager else None
+        return logs.former(namespace, name) if logs else None
+
+    def enter(self, namespace: str, name: str, command: list[str], *, stdin: bool, tty: bool) -> Entered:
+        """A command in a pod, for the API server (`PodSource`)."""
+        return entering.enter(self._process(namespace, name), command, stdin=stdin, tty=tty)
+
+    def connect(self, namespace: str, name: str, port: int) -> socket.socket:
+        """A connection to a port of a pod, for the API server (`PodSource`)."""
+        return entering.connect(self._process(namespace, name), port)
+
+    def _process(self, namespace: str, name: str) -> Process:
+        process = self._manager.kubelet.process(f"{namespace}/{name}") if self._manager else None
+        if process is None:
+            raise NotEntered(f"pod {namespace}/{name} is pretended by a simulated node: it has no process to enter")
+        return process
+
     def disturb(self, fault: Fault) -> str:
-        """Does it; says what was done. BadFault: there is no such node or running pod."""
+        """Injects the fault and returns a description. Raises BadFault if there is no such node or running pod."""
         match fault.kind:
             case "away":
                 self.faults.away = True
             case "back":
-                self._calm()
+                self._clear_faults()
             case "slow":
                 self.faults.slow_s = fault.amount
             case "flaky":
@@ -126,40 +149,40 @@ class SimulatedMember:
             case "deny":
                 self.faults.denied.add(fault.target)
             case "crash-pod":
-                if not self._life or not self._life.crash_pod(fault.target, int(fault.amount)):
+                if not self._manager or not self._manager.crash_pod(fault.target, int(fault.amount)):
                     raise BadFault(f"no pod {fault.target} runs on {self.name}")
         return f"{self.name}: {fault.kind} {fault.target or (f'{fault.amount:g}' if fault.amount else '')}".rstrip()
 
-    def _calm(self) -> None:
+    def _clear_faults(self) -> None:
         self.faults.away = self.faults.stale_watch = False
         self.faults.denied.clear()
         self.faults.slow_s = self.faults.error_rate = self.faults.reset_rate = 0.0
 
     def _switch_node(self, node: str, *, on: bool) -> None:
-        if self._life is None:
+        if self._manager is None:
             raise BadFault(f"{self.name} is not started")
         try:
-            self._life.switch_node(node, on=on)
+            self._manager.switch_node(node, on=on)
         except MemberError as e:
             raise BadFault(f"{self.name}: {e.message}") from e
 
 
 def define(client: MemberClient, serves: Mapping[str, str] | None = None) -> None:
-    """Applies the definitions of the training kinds; those there already stay."""
-    for definition in chosen(serves or {}):
+    """Applies the definitions of the training kinds that are missing."""
+    for definition in definitions_to_serve(serves or {}):
         with contextlib.suppress(MemberExists):
             client.create(CRDS.path(), definition)
 
 
 def define_in(catalog: Catalog, serves: Mapping[str, str] | None = None) -> None:
-    """The same without the way over the network, for a server that has not started."""
-    for definition in chosen(serves or {}):
+    """Like `define`, but directly in the catalog of a server that has not started."""
+    for definition in definitions_to_serve(serves or {}):
         if catalog.of(CRDS).get("", definition["metadata"]["name"]) is None:
             catalog.create(CRDS, definition)
 
 
-def chosen(serves: Mapping[str, str]) -> Iterator[crds.Document]:
-    """``serves`` chooses the version of a definition, or with ``""`` that it is not served at all."""
+def definitions_to_serve(serves: Mapping[str, str]) -> Iterator[crds.Document]:
+    """The definitions to serve. ``serves`` selects the version of a kind; with ``""`` the kind is not served."""
     versions = {**VERSIONS, **serves}
     for definition in crds.definitions():
         version = definition["spec"]["versions"][0]["name"]

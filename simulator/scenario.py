@@ -1,4 +1,4 @@
-"""Plays a scenario: disturbs members at the moments a file names, counted from the start of the simulator."""
+"""Plays a scenario: injects faults into members at the times in a file, counted from the start of the simulator."""
 
 import logging
 import threading

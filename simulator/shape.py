@@ -1,4 +1,4 @@
-"""The file that says which simulated members there are and what each is made of. Pure: text in, values out, or a clear no.
+"""Parses the file that describes the simulated members. No I/O.
 
 timeScale: 1            # simulated seconds per second
 startDelay: 1s          # how long a container takes to start, simulated
@@ -28,7 +28,7 @@ VERSION = "v1.31.0"
 
 
 class BadShape(ValueError):
-    """The file cannot mean anything; the message says where."""
+    """The file is invalid. The message shows where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,17 @@ class FleetPlan:
 
 def parse(text: str) -> FleetPlan:
     try:
-        given = yaml.safe_load(text)
+        document = yaml.safe_load(text)
     except yaml.YAMLError as e:
         raise BadShape(f"not YAML: {e}") from e
-    if not isinstance(given, dict) or not isinstance(given.get("members"), list) or not given["members"]:
+    if not isinstance(document, dict) or not isinstance(document.get("members"), list) or not document["members"]:
         raise BadShape("members: a list of at least one member is required")
-    members = tuple(_member(entry, f"members[{i}]") for i, entry in enumerate(given["members"]))
+    members = tuple(_member(entry, f"members[{i}]") for i, entry in enumerate(document["members"]))
     names = [member.name for member in members]
     if len(set(names)) < len(names):
         raise BadShape("members: two have the same name")
     try:
-        scale, delay_s = float(given.get("timeScale", 1.0)), seconds(str(given.get("startDelay", "1s")))
+        scale, delay_s = float(document.get("timeScale", 1.0)), seconds(str(document.get("startDelay", "1s")))
     except (TypeError, ValueError) as e:
         raise BadShape(f"timeScale, startDelay: {e}") from e
     if scale <= 0:

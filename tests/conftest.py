@@ -19,9 +19,10 @@ from fleet.models import Cluster, Grant
 from fleet.services.auditing import refused_sign_ins
 from tests.support import emptying, examples, template
 from tests.support.fixtures import resting_worker
+from tests.support.kept import pytest_runtest_teardown
 from tests.support.people import client_of, person
 
-__all__ = ["resting_worker"]
+__all__ = ["pytest_runtest_teardown", "resting_worker"]
 examples.load()
 
 

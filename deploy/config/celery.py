@@ -4,12 +4,13 @@ import os
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from celery import Celery, Task, bootsteps
+from celery import Task, bootsteps
 from celery.signals import beat_init, task_failure, task_postrun, task_prerun, worker_ready
 from django.db import connection
 from kombu.transport import TRANSPORT_ALIASES
 
 from deploy.config import metrics as exporter
+from deploy.config.celery_clock import ClockApp, ClockTask
 from deploy.config.celery_heartbeat import WorkerHeartbeat
 from deploy.config.task_limits import TaskLimits
 from fleet import gc_tuning, metrics
@@ -35,7 +36,7 @@ class DispatchLanes(bootsteps.StartStopStep):
         pushing.LANES.limit(consumer.controller.concurrency // 2)
 
 
-app = Celery("convoy")
+app = ClockApp("convoy", task_cls=ClockTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["fleet", "jobs"])
 app.steps["consumer"].add(WorkerHeartbeat)

@@ -7,7 +7,8 @@ from typing import Any
 
 from django.conf import settings
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from fleet.kube.server.upgrades import Headers, Upgradable
 
 try:
     from uvloop import Loop
@@ -22,7 +23,7 @@ _TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
-class Protocol(HttpToolsProtocol):
+class Protocol(Upgradable):
     """uvicorn's, which by itself keeps whatever comes until a head ends, and waits for ever for the rest of a request."""
 
     _in_head, _pending = True, 0
@@ -77,6 +78,12 @@ class Protocol(HttpToolsProtocol):
         self._in_request = False
         self._expect(None)
         super().on_message_complete()
+
+    def switch(self, headers: Headers, protocol: asyncio.Protocol) -> None:
+        """What is upgraded has deadlines of its own."""
+        self._expect(None)
+        self._expect_reading(False)
+        super().switch(headers, protocol)
 
     def _expect(self, within_s: float | None) -> None:
         if self._deadline is not None:

@@ -18,7 +18,7 @@ SECRET, ENCRYPTION = "CONVOY_SECRET_KEY", "CONVOY_ENCRYPTION_KEYS"
 
 
 def secret_key(environ: Mapping[str, str], folder: Path, *, may_generate: bool) -> str:
-    if text := _stated(environ, SECRET):
+    if text := stated(environ, SECRET):
         return text
     _require(may_generate, SECRET, folder / "secret-key")
     return home.secret(folder, "secret-key")
@@ -26,7 +26,7 @@ def secret_key(environ: Mapping[str, str], folder: Path, *, may_generate: bool) 
 
 def encryption_keys(environ: Mapping[str, str], folder: Path, *, may_generate: bool) -> list[str]:
     """The first encrypts, all of them decrypt."""
-    text = _stated(environ, ENCRYPTION)
+    text = stated(environ, ENCRYPTION)
     keys = text.replace(",", " ").split()
     if text and not keys:
         raise ImproperlyConfigured(f"{ENCRYPTION} has no key in it: unset it, or make a key with {_MAKE}")
@@ -39,16 +39,16 @@ def encryption_keys(environ: Mapping[str, str], folder: Path, *, may_generate: b
 
 
 def kube_tls(environ: Mapping[str, str]) -> Files | None:
-    stated = {name: environ.get(name, "").strip() for name in _KUBE_FILES}
-    if missing := [name for name, path in stated.items() if not path]:
-        if len(missing) < len(stated):
+    files = {name: environ.get(name, "").strip() for name in _KUBE_FILES}
+    if missing := [name for name, path in files.items() if not path]:
+        if len(missing) < len(files):
             raise ImproperlyConfigured(f"{' and '.join(missing)}: set all of {', '.join(_KUBE_FILES)}, or none")
         return None
-    authority, certificate, key = map(Path, stated.values())
+    authority, certificate, key = map(Path, files.values())
     return Files(authority, certificate, key)
 
 
-def _stated(environ: Mapping[str, str], name: str) -> str:
+def stated(environ: Mapping[str, str], name: str) -> str:
     """What the variable says, or the file that ``<name>_FILE`` names."""
     text, path = environ.get(name, "").strip(), environ.get(f"{name}_FILE", "").strip()
     if text and path:

@@ -4,10 +4,12 @@ Lines of libraries that use the standard ``logging`` module take the same path, 
 """
 
 import logging
+import re
 from typing import Any
 
 import structlog
 
+_SIGN_IN_LINK = re.compile(r"/signin/[\w-]+")
 FORMATS = ("json", "console")
 _QUIET = {
     "celery.app.trace": "WARNING",
@@ -64,8 +66,18 @@ def _shared() -> list[Any]:
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
         structlog.stdlib.ExtraAdder(),
+        _without_sign_in_links,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
     ]
+
+
+def _without_sign_in_links(_: Any, __: str, event: Any) -> Any:
+    """Django logs the path of each refused request, and a link whose code was wrong still signs in."""
+    for key, value in event.items():
+        text = value if isinstance(value, str) else str(value) if key == "request" else ""
+        if "/signin/" in text:
+            event[key] = _SIGN_IN_LINK.sub("/signin/...", text)
+    return event
 
 
 def _rendered(output: str) -> list[Any]:

@@ -10,7 +10,7 @@ from fleet.core.operator_settings import SettingInvalid, read_settings, setting
 from fleet.core.settings import AccessSettings, MemberSettings, RetentionSettings
 from fleet.limits import Limits
 from jobs.core.policies.weights import Weights
-from jobs.core.settings import CycleSettings, DispatchSettings, FailoverSettings, SchedulerSettings
+from jobs.core.settings import CycleSettings, DispatchSettings, FailoverSettings, SchedulerSettings, SeriesSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class OperatorSettings:
     members: MemberSettings
     access: AccessSettings
     retention: RetentionSettings
+    series: SeriesSettings
     limits: Limits
     process: ProcessSettings
 

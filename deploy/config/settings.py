@@ -13,7 +13,8 @@ from csp.constants import SELF
 from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
 
-from deploy.config import csp, home, keys, logs, operator, traces
+from deploy.config import csp, home, keys, logs, oidc, operator, traces
+from deploy.config.beat_schedule import Every
 from fleet.core.audit_sinks import Sinks
 
 env = environ.Env()
@@ -105,7 +106,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTHENTICATION_BACKENDS = [
     "fleet.api.sign_in.signing_in.LimitByUser",
     "axes.backends.AxesStandaloneBackend",
-    "django.contrib.auth.backends.ModelBackend",
+    "fleet.api.sign_in.passwords.PasswordBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -115,6 +116,8 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_ENABLE_ADMIN = False
+AXES_HANDLER = "fleet.api.sign_in.passwords.Handler"
+AXES_SENSITIVE_PARAMETERS = ["code"]
 AXES_VERBOSE = False
 LOGIN_URL = "/admin/login/"
 SESSION_COOKIE_HTTPONLY = True
@@ -203,6 +206,7 @@ UNFOLD = {
     "SITE_SUBHEADER": "Administration",
     "SITE_URL": "/",
     "SITE_SYMBOL": "conversion_path",
+    "LOGIN": {"form": "fleet.admin_access.SignInForm"},
     "COLORS": {
         "primary": {
             "50": "oklch(0.97 0.014 231)",
@@ -256,11 +260,16 @@ CELERY_TASK_TIME_LIMIT = 180
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
-    "heartbeat": {"task": "fleet.beat", "schedule": 5.0, "options": {"expires": 10}},
-    "clusters": {"task": "fleet.check_clusters", "schedule": 2.0, "options": {"expires": 4, "queue": "checks"}},
-    "jobs": {"task": "jobs.sweep", "schedule": 2.0, "options": {"expires": 4, "queue": "checks"}},
-    "audit": {"task": "fleet.audit", "schedule": 5.0, "options": {"expires": 5, "queue": "checks"}},
-    "housekeeping": {"task": "fleet.housekeeping", "schedule": 60.0, "options": {"expires": 60, "queue": "checks"}},
+    "heartbeat": {"task": "fleet.beat", "schedule": Every(5.0), "options": {"expires": 10}},
+    "clusters": {"task": "fleet.check_clusters", "schedule": Every(2.0), "options": {"expires": 4, "queue": "checks"}},
+    "jobs": {"task": "jobs.sweep", "schedule": Every(2.0), "options": {"expires": 4, "queue": "checks"}},
+    "series": {"task": "jobs.record_series", "schedule": Every(10.0), "options": {"expires": 10, "queue": "checks"}},
+    "audit": {"task": "fleet.audit", "schedule": Every(5.0), "options": {"expires": 5, "queue": "checks"}},
+    "housekeeping": {
+        "task": "fleet.housekeeping",
+        "schedule": Every(60.0),
+        "options": {"expires": 60, "queue": "checks"},
+    },
 }
 
 CONVOY_SCHEDULER = _operator.scheduler
@@ -270,7 +279,10 @@ CONVOY_DISPATCH = _operator.dispatch
 CONVOY_FAILOVER = _operator.failover
 CONVOY_MEMBERS = _operator.members
 CONVOY_ACCESS = _operator.access
+CONVOY_OIDC = oidc.settings(env.ENVIRON)
+"""How users sign in with accounts of the company; without an issuer there is no such sign-in."""
 CONVOY_RETENTION = _operator.retention
+CONVOY_SERIES = _operator.series
 CONVOY_AUDIT_SINKS = Sinks(
     file=env.str("CONVOY_AUDIT_FILE", default=""),
     syslog=env.str("CONVOY_AUDIT_SYSLOG", default=""),

@@ -4,13 +4,16 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 
 from fleet.api.http import console, probes
-from fleet.api.sign_in.session import sign_in_by_link
+from fleet.api.sign_in import oidc
+from fleet.api.sign_in.links import sign_in_by_link
 from jobs.api.metrics import metrics
 
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("deploy.config.api_urls")),
     path("signin/<str:text>/", sign_in_by_link, name="signin"),
+    path("oidc/signin/", oidc.begin, name="oidc-signin"),
+    path("oidc/callback/", oidc.come_back),
     path("livez", probes.livez),
     path("readyz", probes.readyz),
     path("healthz", probes.livez),

@@ -41,9 +41,6 @@ kind: PyTorchJob
 metadata:
   name: {name}
   namespace: default
-  labels:
-    # Not the queue of its namespace, where one job at a time runs.
-    quota.scheduling.alibabacloud.com/name: child-1
 spec:
   pytorchReplicaSpecs:
     Master:

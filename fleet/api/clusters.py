@@ -6,7 +6,6 @@ from typing import Any
 
 import django_filters
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import mixins, viewsets
@@ -25,9 +24,11 @@ from fleet.api.serializers import (
     ClusterSerializer,
     CredentialsSerializer,
     EventSerializer,
+    ImpersonationSerializer,
     JoinSerializer,
     NodeSerializer,
 )
+from fleet.db import clock
 from fleet.models import Cluster, Event, Node
 from fleet.services.authorization import access
 from fleet.services.clusters import clusters, join_preflight, rehearsing
@@ -40,6 +41,7 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         "create": "join",
         "check": "join",
         "credentials": "join",
+        "impersonation": "join",
         "destroy": "detach",
         "partial_update": "label",
         "cordon": "cordon",
@@ -77,7 +79,7 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
             context=wanted["context"],
             labels=wanted.get("labels"),
             by=request.user.get_username(),
-            now=timezone.now(),
+            now=clock.now(),
         )
         return self._shown(made, status=201)
 
@@ -96,7 +98,7 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         cluster = self.get_object()
         given = ClusterChangeSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        by, now = request.user.get_username(), timezone.now()
+        by, now = request.user.get_username(), clock.now()
         if "labels" in given.validated_data:
             clusters.set_labels(cluster, given.validated_data["labels"], by=by, now=now)
         if "taints" in given.validated_data:
@@ -111,7 +113,7 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
     )
     def destroy(self, request: Request, name: str) -> Response:
         force = flag(request, "force")
-        clusters.detach(self.get_object(), by=request.user.get_username(), now=timezone.now(), force=force)
+        clusters.detach(self.get_object(), by=request.user.get_username(), now=clock.now(), force=force)
         return Response(status=204)
 
     @extend_schema(
@@ -123,7 +125,21 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         cluster, body = self.get_object(), CredentialsSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         text, context = body.validated_data["kubeconfig"], body.validated_data["context"]
-        clusters.renew(cluster, text, context=context, by=request.user.get_username(), now=timezone.now())
+        clusters.renew(cluster, text, context=context, by=request.user.get_username(), now=clock.now())
+        return self._shown(cluster)
+
+    @extend_schema(
+        request=ImpersonationSerializer,
+        responses=ClusterDetailSerializer,
+        summary="Ask a member in the names of persons",
+    )
+    @action(detail=True, methods=["put"])
+    def impersonation(self, request: Request, name: str) -> Response:
+        """Refused with the rights that the fleet's account lacks in the member."""
+        cluster, body = self.get_object(), ImpersonationSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        by, now = request.user.get_username(), clock.now()
+        clusters.set_impersonation(cluster, body.validated_data["on"], by=by, now=now)
         return self._shown(cluster)
 
     @extend_schema(request=None, responses=ClusterDetailSerializer, summary="Place nothing more here")
@@ -144,13 +160,13 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
     @extend_schema(request=None, responses={204: None}, summary="Let a simulated member fall silent, to see jobs move")
     @action(detail=True, methods=["post"])
     def silence(self, request: Request, name: str) -> Response:
-        rehearsing.silence(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        rehearsing.silence(self.get_object(), by=request.user.get_username(), now=clock.now())
         return Response(status=204)
 
     @extend_schema(request=None, responses={204: None}, summary="Let a simulated member answer again")
     @action(detail=True, methods=["post"])
     def revive(self, request: Request, name: str) -> Response:
-        rehearsing.revive(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        rehearsing.revive(self.get_object(), by=request.user.get_username(), now=clock.now())
         return Response(status=204)
 
     @extend_schema(responses=NodeSerializer(many=True), filters=False)
@@ -162,7 +178,7 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
 
     def _steered(self, request: Request, steer: Callable[..., Cluster]) -> Response:
         cluster = self.get_object()
-        steer(cluster, by=request.user.get_username(), now=timezone.now())
+        steer(cluster, by=request.user.get_username(), now=clock.now())
         return self._shown(cluster)
 
     def _shown(self, cluster: Cluster, status: int = 200) -> Response:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
@@ -13,8 +12,9 @@ from rest_framework.response import Response
 
 from fleet.api.http.permissions import ByRole, Guarded
 from fleet.api.serializers import MintedTokenSerializer, NewTokenSerializer, TokenSerializer, new_token
+from fleet.db import clock
 from fleet.models import Grant, Token
-from fleet.services.authorization import grants, users
+from fleet.services.authorization import grants, second_factors, users
 
 _ID = OpenApiParameter("id", int, OpenApiParameter.PATH)
 _LARGEST_ID = 2**62
@@ -68,7 +68,13 @@ class _ForAdmins(Guarded):
 class UserViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Any]):
     """Users with their roles. They are disabled, never deleted."""
 
-    verbs = {"create": "grant", "disable": "revoke", "enable": "grant", "password": "grant"}
+    verbs = {
+        "create": "grant",
+        "disable": "revoke",
+        "enable": "grant",
+        "password": "grant",
+        "reset_second_factor": "grant",
+    }
     serializer_class = UserSerializer
     search_fields = ["username"]
     ordering_fields = ["username", "last_login"]
@@ -104,7 +110,14 @@ class UserViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Any
         """A new password; ends the user's sessions and revokes their tokens."""
         given = PasswordSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        users.set_password(username, given.validated_data["password"], now=timezone.now())
+        users.set_password(username, given.validated_data["password"], now=clock.now())
+        return Response(status=204)
+
+    @extend_schema(request=None, responses={204: None})
+    @action(detail=True, methods=["post"], url_path="reset-second-factor")
+    def reset_second_factor(self, request: Request, username: str) -> Response:
+        """For a user who lost their authenticator app and all recovery codes: they sign in with the password alone."""
+        second_factors.reset(username)
         return Response(status=204)
 
 
@@ -148,11 +161,11 @@ class UserTokenViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSe
 
     @extend_schema(request=NewTokenSerializer, responses={201: MintedTokenSerializer})
     def create(self, request: Request, username: str) -> Response:
-        row, text = grants.mint(username, **new_token(request), now=timezone.now())
+        row, text = grants.mint(username, **new_token(request), now=clock.now())
         row.token = text  # type: ignore[attr-defined]  # for the serializer
         return Response(MintedTokenSerializer(row).data, status=201)
 
     @extend_schema(request=None, responses={204: None}, parameters=[_ID])
     def destroy(self, request: Request, username: str, pk: str) -> Response:
-        grants.revoke(username, min(int(pk), _LARGEST_ID), now=timezone.now())
+        grants.revoke(username, min(int(pk), _LARGEST_ID), now=clock.now())
         return Response(status=204)

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.request import Request
@@ -11,6 +10,7 @@ from rest_framework.response import Response
 
 from fleet.api.http.permissions import ByRole, Guarded
 from fleet.core.pod_security import Level
+from fleet.db import clock
 from fleet.models import NamespacePolicy
 from fleet.services.authorization import namespace_policies
 
@@ -65,11 +65,11 @@ class NamespacePolicyViewSet(Guarded, mixins.ListModelMixin, mixins.RetrieveMode
         """Replaces the policy: what is left out is as in the defaults."""
         given = NamespacePolicySerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        row = namespace_policies.save(name, given.validated_data, now=timezone.now())
+        row = namespace_policies.save(name, given.validated_data, now=clock.now())
         return Response(NamespacePolicySerializer(row).data)
 
     @extend_schema(request=None, responses={204: None})
     def destroy(self, request: Request, name: str) -> Response:
         """Back to the defaults."""
-        namespace_policies.remove(name, now=timezone.now())
+        namespace_policies.remove(name, now=clock.now())
         return Response(status=204)

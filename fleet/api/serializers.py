@@ -64,8 +64,9 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
         model = Cluster
         fields: tuple[str, ...] = (
             "name", "uid", "state", "reason", "message", "raw", "state_since", "cordoned", "drained", "version", "provider",
-            "region", "zone", "labels", "taints", "last_heartbeat", "synced_at", "stale_since", "circuit_opened_at",
-            "circuit_probe_at", "joined_at", "nodes", "capacity", "jobs", "apis", "scheduler", "reservations", "simulated",
+            "impersonation", "region", "zone", "labels", "taints", "last_heartbeat", "synced_at", "stale_since",
+            "circuit_opened_at", "circuit_probe_at", "joined_at", "nodes", "capacity", "jobs", "apis", "scheduler",
+            "reservations", "simulated",
             "resource_version",
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = fields
@@ -106,6 +107,12 @@ class CredentialsSerializer(serializers.Serializer[Any]):
     )
 
 
+class ImpersonationSerializer(serializers.Serializer[Any]):
+    on = serializers.BooleanField(
+        help_text="whether the member is asked in the names of persons, so that its own RBAC and audit see them"
+    )
+
+
 class CheckSerializer(serializers.Serializer[Any]):
     name = serializers.ChoiceField(["name", "kubeconfig", "answer", "kinds", "rights", "new"])
     ok = serializers.BooleanField()
@@ -135,7 +142,17 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
 
     class Meta:
         model = Node
-        fields = ("name", "cluster", "ready", "unschedulable", "labels", "taints", "allocatable", "requested")
+        fields = (
+            "name",
+            "cluster",
+            "address",
+            "ready",
+            "unschedulable",
+            "labels",
+            "taints",
+            "allocatable",
+            "requested",
+        )
         read_only_fields = fields
 
 
@@ -232,6 +249,12 @@ class MeSerializer(serializers.Serializer[Any]):
 class SignInSerializer(serializers.Serializer[Any]):
     username = serializers.CharField(max_length=150)
     password = serializers.CharField(max_length=1024, trim_whitespace=False)
+    code = serializers.CharField(
+        max_length=40,
+        default="",
+        allow_blank=True,
+        help_text="of the second factor, or a recovery code; empty: none yet",
+    )
 
 
 class SessionSerializer(serializers.Serializer[Any]):
@@ -239,6 +262,9 @@ class SessionSerializer(serializers.Serializer[Any]):
     username = serializers.CharField()
     process_pods = serializers.BooleanField(
         help_text="pods of some namespaces may run as processes of the server's machine"
+    )
+    oidc = serializers.CharField(
+        help_text="the company's OpenID Connect provider, with whose accounts /oidc/signin/ signs in; empty: none"
     )
 
 

@@ -1,6 +1,6 @@
 """What a cluster has and has left, for many clusters in a fixed number of queries: nodes, amounts, jobs.
 
-Counts by the same rule the scheduler's picture does: nodes that are ready and schedulable, minus what is held. How many
+Counts as the scheduler does: nodes that are ready and schedulable, minus what is held. How many
 jobs a cluster has is asked through the reverse name of the jobs' own foreign key; fleet imports nothing of jobs.
 """
 

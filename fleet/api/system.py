@@ -14,6 +14,7 @@ from fleet.api.http.permissions import OfOneself
 from fleet.core.members import health
 from fleet.models import Cluster
 from fleet.services.auditing import audit_sinks
+from fleet.services.authorization import access
 
 _SHOWN = 5
 CHECKS: dict[str, Callable[[], str]] = {}
@@ -47,7 +48,14 @@ class SystemView(APIView):
         }
         checks |= more
         ok = ok and all(check["ok"] for check in more.values())
-        return Response(SystemSerializer({"ok": ok, "checks": [{"name": k, **v} for k, v in checks.items()]}).data)
+        shown = [{"name": name, **_shown(name, check, request.user)} for name, check in checks.items()]
+        return Response(SystemSerializer({"ok": ok, "checks": shown}).data)
+
+
+def _shown(name: str, check: probes.Check, user: Any) -> probes.Check:
+    """Details name clusters, which takes a role, and addresses of audit sinks, which are a fleet admin's to know."""
+    is_for_user = access.may(user, access.READ, "Audit") if name == "audit" else bool(access.roles(user))
+    return check if is_for_user else {key: value for key, value in check.items() if key != "detail"}
 
 
 def _audit() -> str:
@@ -56,10 +64,10 @@ def _audit() -> str:
 
 
 def _members() -> str:
-    """Which members are out of sight through a fault on this side, so that their jobs are not moved."""
+    """Members that cannot be observed because of a fault of Convoy, so that their jobs are not moved."""
     rows = Cluster.objects.filter(state_reason__in=health.UNJUDGED).order_by("name")
-    unseen = [f"{name} ({reason})" for name, reason in rows.values_list("name", "state_reason")]
-    if not unseen:
+    unobserved = [f"{name} ({reason})" for name, reason in rows.values_list("name", "state_reason")]
+    if not unobserved:
         return ""
-    more = f" and {len(unseen) - _SHOWN} more" if len(unseen) > _SHOWN else ""
-    return f"out of sight, their jobs are not moved: {', '.join(unseen[:_SHOWN])}{more}"
+    more = f" and {len(unobserved) - _SHOWN} more" if len(unobserved) > _SHOWN else ""
+    return f"not observed, their jobs are not moved: {', '.join(unobserved[:_SHOWN])}{more}"

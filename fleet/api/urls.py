@@ -9,6 +9,8 @@ from fleet.api.grants import GrantViewSet, UserTokenViewSet, UserViewSet
 from fleet.api.keys import RotationView
 from fleet.api.kubernetes import KubernetesView
 from fleet.api.namespaces import NamespacePolicyViewSet
+from fleet.api.sign_in.cli_logins import LoginCodeView, LoginTokenView
+from fleet.api.sign_in.second_factor import SecondFactorCodeView, SecondFactorView
 from fleet.api.sign_in.session import MeView, SessionView, TokenViewSet
 from fleet.api.system import SystemView
 
@@ -27,6 +29,10 @@ urlpatterns = [
     path("kubernetes/", KubernetesView.as_view(), name="kubernetes"),
     path("system/", SystemView.as_view(), name="system"),
     path("keys/rotation/", RotationView.as_view(), name="key-rotation"),
+    path("login/code/", LoginCodeView.as_view(), name="login-code"),
+    path("login/token/", LoginTokenView.as_view(), name="login-token"),
+    path("second-factor/", SecondFactorView.as_view(), name="second-factor"),
+    path("second-factor/code/", SecondFactorCodeView.as_view(), name="second-factor-code"),
     path("me/", MeView.as_view(), name="me"),
     *router.urls,
 ]

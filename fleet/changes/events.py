@@ -132,15 +132,24 @@ def _record_lines(lines: Iterable[Line], now: datetime) -> list[journal.Change]:
     ]
 
 
-@transaction.atomic(savepoint=False)
 def forget_old(before: datetime, now: datetime) -> None:
-    """Of everything that was not said again since."""
+    """Deletes the lines that were not repeated since, in batches of a transaction each."""
+    for _ in range(_BATCHES):
+        if _forget_some(before, now) < _AT_ONCE:
+            return
+
+
+@transaction.atomic(savepoint=False)
+def _forget_some(before: datetime, now: datetime) -> int:
     old = list(Event.objects.filter(last_at__lt=before).order_by("last_at")[:_AT_ONCE])
     Event.objects.filter(pk__in=[each.pk for each in old]).delete()
     _journal(old, journal.Action.DELETED, now)
+    return len(old)
 
 
-_AT_ONCE = 5000
+_AT_ONCE = 1000
+_BATCHES = 100
+"""Of one call: more than comes in the minute until the next one, and less than would hold that up."""
 
 
 def _journal(said: Iterable[Event], action: journal.Action, now: datetime) -> None:

@@ -1,6 +1,6 @@
 """How gangs are fitted on a cluster, said by its label ``convoy.dev/fit`` or a policy's annotation of that name. Pure.
 
-Who says nothing gets reservations where they are certain to be held, and the fleet's own picture of the nodes elsewhere.
+The default is reservations where they are certain to be held, and Convoy's own view of the nodes elsewhere.
 """
 
 import re

@@ -51,7 +51,7 @@ def read_settings(cls: type[T], environ: Mapping[str, str]) -> T:
 def table(classes: Iterable[type]) -> list[str]:
     """Rows of the documentation: variable, default, bounds and meaning of every setting."""
     return [
-        f"| `{spec.env}` | {_shown(known.default)} | {_range(spec)} | {spec.help} |"
+        f"| `{spec.env}` | {_shown(known.default)} | {_range(known)} | {spec.help} |"
         for cls in classes
         for known in _specs(cls)
         for spec in [known.metadata["spec"]]
@@ -77,13 +77,14 @@ def _value(text: str, default: Any) -> float | bool | None:
 
 
 def _expected(known: Field[Any]) -> str:
+    kind = "a whole number " if isinstance(known.default, int) else "a number "
+    return _range(known) if isinstance(known.default, bool) else kind + _range(known)
+
+
+def _range(known: Field[Any]) -> str:
+    spec: Spec = known.metadata["spec"]
     if isinstance(known.default, bool):
         return "true or false"
-    kind = "a whole number" if isinstance(known.default, int) else "a number"
-    return f"{kind} {_range(known.metadata['spec'])}"
-
-
-def _range(spec: Spec) -> str:
     if math.isinf(spec.most):
         return f"from {_shown(spec.least)}"
     return f"from {_shown(spec.least)} to {_shown(spec.most)}"

@@ -71,8 +71,14 @@ _TEXTS = frozenset(
     {"annotations", "binaryData", "data", "labels", "limits", "matchLabels", "nodeSelector", "requests", "stringData"}
 )
 """Fields whose keys are the author's own words, not names of fields."""
-_SPARK_CONF = re.compile(r"spark\.kubernetes\.(\w+\.podTemplateFile|\w+\.volumes\.hostPath\..*)")
+_SECCOMP_ANNOTATION = "seccomp.security.alpha.kubernetes.io/"
+"""Of a pod, or with ``container.`` before it of one container: Kubernetes before 1.27 makes fields of them."""
 _SPARK_ACCOUNT = re.compile(r"spark\.kubernetes\.authenticate\.(\w+\.)?serviceAccountName")
+_SPARK_CONF = re.compile(
+    r"spark\.kubernetes\.(\w+\.podTemplateFile|\w+\.volumes\.hostPath\..*|\w+\.annotation\..*|authenticate\..*|namespace|context)"
+    r"|spark\.(master|submit\.deployMode)"
+)
+"""What Spark would read past the fields that are judged here: other pods, other namespaces, other credentials."""
 
 
 class Level(StrEnum):
@@ -229,7 +235,10 @@ class _Check:
 
     def annotations(self, value: Any, path: str) -> Iterator[Violation]:
         for name, text in value.items() if isinstance(value, dict) else ():
-            if str(name).startswith(_APPARMOR_ANNOTATION) and not _is_apparmor_confined(text):
+            if str(name).startswith(_APPARMOR_ANNOTATION) and not _is_confined(text, "runtime/default"):
+                yield Violation(f"{path}.{name}", "must be runtime/default or localhost/PROFILE")
+            is_seccomp = str(name).removeprefix("container.").startswith(_SECCOMP_ANNOTATION)
+            if is_seccomp and not _is_confined(text, "runtime/default", "docker/default"):
                 yield Violation(f"{path}.{name}", "must be runtime/default or localhost/PROFILE")
 
     def node_name(self, value: Any, path: str) -> Iterator[Violation]:
@@ -247,10 +256,10 @@ class _Check:
 
     def spark_conf(self, value: Any, path: str) -> Iterator[Violation]:
         for name, text in value.items() if isinstance(value, dict) else ():
-            if _SPARK_CONF.fullmatch(str(name)):
-                yield Violation(f"{path}.{name}", "must not be set: write the pod's fields instead")
-            elif _SPARK_ACCOUNT.fullmatch(str(name)):
+            if _SPARK_ACCOUNT.fullmatch(str(name)):
                 yield from self.service_account(text, f"{path}.{name}")
+            elif _SPARK_CONF.fullmatch(str(name)):
+                yield Violation(f"{path}.{name}", "must not be set: write the application's own fields instead")
 
     def user(self, value: Any, path: str) -> Iterator[Violation]:
         if self.restricted and value == 0 and value is not False:
@@ -321,5 +330,5 @@ def _is_below(folder: str, allowed: Iterable[str]) -> bool:
     return any(folder == root or folder.startswith(f"{root.rstrip('/')}/") for root in allowed)
 
 
-def _is_apparmor_confined(text: Any) -> bool:
-    return isinstance(text, str) and (text in ("", "runtime/default") or text.startswith("localhost/"))
+def _is_confined(text: Any, *defaults: str) -> bool:
+    return isinstance(text, str) and (text in ("", *defaults) or text.startswith("localhost/"))

@@ -93,6 +93,12 @@ class MemberSettings:
         least=1,
         most=100_000,
     )
+    token_s: int = setting(
+        3600,
+        "CONVOY_MEMBER_TOKEN_S",
+        "seconds that the tokens last which the fleet asks members for, 600 at least; 0: it uses what they were joined with",
+        most=86400,
+    )
     discovery_interval_s: float = setting(
         600.0,
         "CONVOY_DISCOVERY_INTERVAL_S",
@@ -112,6 +118,11 @@ class AccessSettings:
         "seconds after which a token ends at the latest, also an older one; without a life of its own it lasts as long",
         least=60,
         most=20 * _YEAR_S,
+    )
+    second_factor_for_admins: bool = setting(
+        False,
+        "CONVOY_MFA_ADMINS",
+        "true: fleet admins who sign in with a password need a second factor, and set one up at their next sign-in",
     )
     hsts_s: int = setting(
         31_536_000,
@@ -140,6 +151,13 @@ class RetentionSettings:
     )
     audit_s: float = setting(
         180 * 86400.0, "CONVOY_AUDIT_KEEP_S", "seconds that lines of the audit are kept", least=86400, most=20 * _YEAR_S
+    )
+    finished_jobs_s: float = setting(
+        90 * 86400.0,
+        "CONVOY_FINISHED_JOBS_KEEP_S",
+        "seconds after its end that a job without a `ttlSecondsAfterFinished` of its own is deleted with its history",
+        least=86400,
+        most=20 * _YEAR_S,
     )
     deleted_jobs_s: float = setting(
         30 * 86400.0,

@@ -45,13 +45,20 @@ def run(step: str, ids: Sequence[Hashable], action: Callable[[], R], *, savepoin
 
     Without a ``savepoint`` the action writes nothing, or undoes by itself what it wrote.
     """
-    result, error = _attempt(action, savepoint)
+    return attempt(step, ids, action, savepoint=savepoint)[0]
+
+
+def attempt(
+    step: str, ids: Sequence[Hashable], action: Callable[[], R], *, savepoint: bool = True
+) -> tuple[tuple[R] | None, Exception | None]:
+    """As `run`, with what was raised."""
+    result, error = _try(action, savepoint)
     if error is not None:
         _report(step, ids, error)
-    return result
+    return result, error
 
 
-def _attempt(action: Callable[[], R], savepoint: bool) -> tuple[tuple[R] | None, Exception | None]:
+def _try(action: Callable[[], R], savepoint: bool) -> tuple[tuple[R] | None, Exception | None]:
     try:
         with transaction.atomic() if savepoint and connection.in_atomic_block else nullcontext():
             return (action(),), None
@@ -104,7 +111,7 @@ def apart(
     """
     if not items:
         return []
-    result, error = _attempt(lambda: action(items), savepoint)
+    result, error = _try(lambda: action(items), savepoint)
     if error is not None and len(items) > 1:
         halves = items[: len(items) // 2], items[len(items) // 2 :]
         return [one for half in halves for one in apart(step, half, action, settle, id_of=id_of, savepoint=savepoint)]

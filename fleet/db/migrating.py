@@ -5,6 +5,7 @@ from typing import Any
 from django.db.migrations import AddIndex
 from django.db.migrations.state import ProjectState
 
+_KNOWN = "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = %s"
 _VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)"
 
 
@@ -22,11 +23,13 @@ class AddIndexOnline(AddIndex):
         model, connection = to_state.apps.get_model(app_label, self.model_name), schema_editor.connection
         if not self.allow_migrate_model(connection.alias, model):
             return
-        table = model._meta.db_table
         if connection.vendor != "postgresql":
             with connection.cursor() as cursor:
-                known = connection.introspection.get_constraints(cursor, table)
-            if self.index.name not in known:
+                cursor.execute(
+                    _KNOWN, [self.index.name]
+                )  # Django's introspection cannot read a table with a generated column
+                row = cursor.fetchone()
+            if row is None:
                 schema_editor.add_index(model, self.index)
             return
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Discovery documents: what an API server serves, in the shapes clients look it up with."""
+"""Discovery documents: the groups, versions and kinds that an API server serves, in all forms that clients request."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,21 @@ VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _BINDING = Resource("", "v1", "bindings", "Binding")
 _TOKEN_REQUEST = Resource("authentication.k8s.io", "v1", "", "TokenRequest")
+_ANSWERED = {
+    "scale": SCALE,
+    "binding": _BINDING,
+    "token": _TOKEN_REQUEST,
+    "exec": Resource("", "v1", "", "PodExecOptions"),
+    "attach": Resource("", "v1", "", "PodAttachOptions"),
+    "portforward": Resource("", "v1", "", "PodPortForwardOptions"),
+}
 _FOREIGN = (SCALE, _TOKEN_REQUEST)
-"""Answers of subresources that belong to another group than their object."""
+"""Kinds of subresources that belong to another group than their object."""
 _SUBRESOURCE_VERBS = {
     "status": ("get", "patch", "update"),
     "scale": ("get", "patch", "update"),
     "log": ("get",),
+    **dict.fromkeys(("exec", "attach", "portforward"), ("create", "get")),
     "binding": ("create",),
     "token": ("create",),
     "proxy": ("create", "delete", "get", "patch", "update"),
@@ -36,9 +45,9 @@ class Served:
     document: Mapping[str, Any] | None = None
     """The ``openAPIV3Schema`` of a definition."""
     scale: Mapping[str, str] | None = None
-    """Where the counts of its ``scale`` are."""
+    """The field paths of its ``scale`` subresource."""
     only_read: tuple[str, ...] = ()
-    """Read-only subresources."""
+    """Subresources that cannot be written."""
     verbs: tuple[str, ...] = VERBS
 
     @property
@@ -51,7 +60,7 @@ class Served:
 
 
 def version(text: str) -> dict[str, Any]:
-    """``GET /version``; the fields about the build are there because typed clients insist on them."""
+    """``GET /version``. The build fields are empty, but present, because typed clients require them."""
     major, minor = text.removeprefix("v").split(".")[:2]
     build = dict.fromkeys(("gitCommit", "buildDate", "goVersion", "compiler"), "")
     return {
@@ -68,12 +77,12 @@ def core_versions() -> dict[str, Any]:
 def groups(served: Iterable[Served]) -> dict[str, Any]:
     """``GET /apis``."""
     by_group: dict[str, list[str]] = {}
-    for each in served:
-        versions = by_group.setdefault(each.resource.group, [])
-        if each.resource.version not in versions:
-            versions.append(each.resource.version)
-    found = [group(name, versions) for name, versions in by_group.items() if name]
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": found}
+    for kind in served:
+        versions = by_group.setdefault(kind.resource.group, [])
+        if kind.resource.version not in versions:
+            versions.append(kind.resource.version)
+    listed = [group(name, versions) for name, versions in by_group.items() if name]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": listed}
 
 
 def group(name: str, versions: Sequence[str]) -> dict[str, Any]:
@@ -85,9 +94,9 @@ def group(name: str, versions: Sequence[str]) -> dict[str, Any]:
 def resource_list(api_version: str, served: Iterable[Served]) -> dict[str, Any]:
     """``GET /apis/GROUP/VERSION``."""
     entries: list[dict[str, Any]] = []
-    for each in served:
-        entries.append(_entry(each))
-        entries += [_sub_entry(each, name) for name in each.subresources]
+    for kind in served:
+        entries.append(_entry(kind))
+        entries += [_sub_entry(kind, name) for name in kind.subresources]
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version, "resources": entries}
 
 
@@ -124,17 +133,17 @@ def subresource_verbs(served: Served, name: str) -> tuple[str, ...]:
 
 
 def _answered(served: Served, subresource: str) -> Resource:
-    """What a subresource answers with."""
-    return {"scale": SCALE, "binding": _BINDING, "token": _TOKEN_REQUEST}.get(subresource, served.resource)
+    """The kind of object that a subresource returns."""
+    return _ANSWERED.get(subresource, served.resource)
 
 
 def wants_aggregated(accept: str) -> bool:
-    """Whether a client would rather have everything at once; it names that first."""
+    """Whether the client prefers aggregated discovery, which it then accepts first."""
     return accept.partition(",")[0].replace(" ", "") == AGGREGATED
 
 
 def aggregated(served: Iterable[Served]) -> dict[str, Any]:
-    """``GET /api`` (of the core kinds) and ``GET /apis`` (of the others) at once, to be sent as `AGGREGATED`."""
+    """Aggregated discovery: ``GET /api`` for the core kinds, ``GET /apis`` for the others. Its content type is `AGGREGATED`."""
     groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for each in served:
         versions = groups.setdefault(each.resource.group, {})
@@ -153,7 +162,7 @@ def aggregated(served: Iterable[Served]) -> dict[str, Any]:
 
 def _discovered(served: Served) -> dict[str, Any]:
     resource = served.resource
-    found: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "resource": resource.plural,
         "responseKind": _kind(resource),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
@@ -161,9 +170,9 @@ def _discovered(served: Served) -> dict[str, Any]:
         "verbs": list(served.verbs),
     }
     if served.short_names:
-        found["shortNames"] = list(served.short_names)
+        entry["shortNames"] = list(served.short_names)
     if served.categories:
-        found["categories"] = list(served.categories)
+        entry["categories"] = list(served.categories)
     inner = [
         {
             "subresource": name,
@@ -172,7 +181,7 @@ def _discovered(served: Served) -> dict[str, Any]:
         }
         for name in served.subresources
     ]
-    return {**found, "subresources": inner} if inner else found
+    return {**entry, "subresources": inner} if inner else entry
 
 
 def _kind(resource: Resource) -> dict[str, str]:

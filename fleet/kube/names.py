@@ -1,6 +1,6 @@
-"""What Kubernetes lets a thing be called (RFC 1123 labels and subdomains, label keys and values).
+"""Checks names by the rules of Kubernetes: RFC 1123 labels and subdomains, label keys and values.
 
-Each function returns what is wrong, as the end of a sentence that starts with the field; empty text when nothing is.
+Each function returns the fault as the end of a sentence that starts with the field's name. Empty if the name is valid.
 """
 
 import re
@@ -11,22 +11,22 @@ _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?", re.ASCII)
 
 
 def label_fault(name: object) -> str:
-    """A namespace or another single DNS label."""
+    """Checks a namespace or another DNS label."""
     return _fault(name, _LABEL, 63, "lower-case letters, digits and '-'")
 
 
 def subdomain_fault(name: object) -> str:
-    """The name of most objects."""
+    """Checks a DNS subdomain, which the names of most objects are."""
     return _fault(name, _SUBDOMAIN, 253, "lower-case letters, digits, '-' and '.'")
 
 
 def pair_fault(key: object, value: object) -> str:
-    """A label: an optional DNS prefix with '/', and a name, each in bounds; and its value."""
+    """Checks key and value of a label. The key is a name with an optional DNS prefix and '/'."""
     if not isinstance(key, str) or not isinstance(value, str):
         return "must be text"
     prefix, slash, name = key.rpartition("/")
     if slash and _fault(prefix, _SUBDOMAIN, 253, "") or not name or not _VALUE.fullmatch(name) or len(name) > 63:
-        return f"has the key {_shown(key)}, which is no label key"
+        return f"has the key {_shown(key)}, which is not a valid label key"
     if len(value) > 63 or not _VALUE.fullmatch(value):
         return f"has the value {_shown(value)}: at most 63 letters, digits, '-', '_' and '.', ends alphanumeric"
     return ""

@@ -1,6 +1,6 @@
-"""The OpenAPI v3 documents of an API server: which kinds there are, what their objects are made of, which parameters they take.
+"""The OpenAPI v3 documents of an API server: its kinds, their schemas, and the parameters of their operations.
 
-kubectl reads them to explain a kind, and before it sends anything. One document a group and version.
+kubectl reads them for ``explain``, and before it sends objects. There is one document for each group and version.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,22 +24,22 @@ _IDENTITY = {
 
 def index(served: Iterable[Served]) -> Document:
     """``GET /openapi/v3``."""
-    roots = dict.fromkeys(each.resource.root.strip("/") for each in served)
+    roots = dict.fromkeys(kind.resource.root.strip("/") for kind in served)
     return {"paths": {root: {"serverRelativeURL": f"/openapi/v3/{root}"} for root in roots}}
 
 
 def document(root: str, served: Iterable[Served], title: str = "Kubernetes") -> Document | None:
     """``GET /openapi/v3/apis/GROUP/VERSION``; None for a version that is not served."""
-    kinds = [each for each in served if each.resource.root.strip("/") == root]
+    kinds = [kind for kind in served if kind.resource.root.strip("/") == root]
     if not kinds:
         return None
     schemas: Document = {"ObjectMeta": builtin.metadata_document()}
-    for each in kinds:
-        schemas |= _schemas(each)
+    for kind in kinds:
+        schemas |= _schemas(kind)
     return {
         "openapi": "3.0.0",
         "info": {"title": title, "version": "unversioned"},
-        "paths": {path: item for each in kinds for path, item in _paths(each).items()},
+        "paths": {path: item for kind in kinds for path, item in _paths(kind).items()},
         "components": {"schemas": schemas},
     }
 
@@ -52,7 +52,7 @@ def _schemas(served: Served) -> Document:
 
 
 def whole(own: Mapping[str, Any]) -> Document:
-    """A kind's own document with what every object has."""
+    """A kind's own schema plus the fields that every object has."""
     return {"type": "object", **own, "properties": {**(own.get("properties") or {}), **_IDENTITY}}
 
 

@@ -24,12 +24,12 @@ _DNS = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z
 
 
 class BadName(ValueError):
-    """A name that no certificate can have; it is the error's text."""
+    """A name that cannot be in a certificate. The error's text is the name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """A server's certificate, its key, and the authority that clients trust, wherever they are."""
+    """The paths of a server's certificate, its key, and the authority that clients trust."""
 
     authority: Path
     certificate: Path
@@ -38,7 +38,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Pki:
-    """Where the files are; the key can be read by its owner only."""
+    """The generated files in one folder. Only their owner can read the key."""
 
     folder: Path
 
@@ -56,7 +56,7 @@ class Pki:
 
 
 def fault_of(files: Files) -> str:
-    """Why a server cannot be served with these files; empty when it can."""
+    """Why a server cannot use these files. Empty if it can."""
     try:
         chain = x509.load_pem_x509_certificates(files.certificate.read_bytes())
         authorities = x509.load_pem_x509_certificates(files.authority.read_bytes())
@@ -79,12 +79,12 @@ def _has_issued(authority: x509.Certificate, certificate: x509.Certificate) -> b
 
 
 def ensure(folder: Path, now: datetime.datetime, names: Sequence[str] = ()) -> Pki:
-    """The files, created on first use and again when the certificate lacks one of the ``names`` clients connect to.
+    """Returns the files. Creates them if they are missing, or if the certificate lacks one of the ``names``.
 
-    A new certificate has a new authority, which older kubeconfigs do not trust. The authority is written last: where it
-    exists, the other files do. Raises BadName.
+    A new certificate has a new authority, which older kubeconfigs do not trust. The authority is written last, so that the
+    other files exist wherever it does. Raises BadName.
     """
-    pki, wanted = Pki(folder), [_name(each) for each in (*_ALWAYS, *names)]
+    pki, wanted = Pki(folder), [_name(name) for name in (*_ALWAYS, *names)]
     if not (pki.authority.exists() and pki.certificate.exists() and pki.key.exists() and _has(pki, wanted)):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _make(pki, list(dict.fromkeys(wanted)), now)
@@ -106,7 +106,7 @@ def _has(pki: Pki, wanted: Sequence[x509.GeneralName]) -> bool:
 
 
 def _make(pki: Pki, names: list[x509.GeneralName], now: datetime.datetime) -> None:
-    """The authority's key is not kept: it signs nothing else."""
+    """Creates an authority and a certificate that it signs. The authority's key is not stored, so it signs nothing else."""
     authority_key, server_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "convoy")])
     authority = (
@@ -133,7 +133,7 @@ def _make(pki: Pki, names: list[x509.GeneralName], now: datetime.datetime) -> No
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Writes the file whole or not at all, readable by its owner only from the first byte on."""
+    """Replaces the file atomically. It is created with permissions that let only its owner read it."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}")
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as handle:
         handle.write(content)

@@ -15,11 +15,11 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15,
 
 
 class QuantityError(ValueError):
-    """The text is no quantity, or one that no resource can have; the message names it."""
+    """The text is not a quantity, or not a valid amount of a resource. The message contains it."""
 
 
 def parse(value: object) -> Decimal:
-    """The exact number a quantity stands for; accepts the numbers YAML makes of unquoted quantities."""
+    """The exact value of a quantity. Numbers are accepted too, because YAML reads unquoted quantities as numbers."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise QuantityError(f"{_shown(value)} is not a quantity such as 2, 500m or 1Gi")
     text = str(value)

@@ -1,7 +1,6 @@
-"""What a kind is called on the wire: group, version, plural, and the paths made of them.
+"""Kinds as group, version, plural and name, and the URL paths built from these.
 
-Every client, server and door of the product builds its URLs here, so a path is spelled in one place. Knows nothing of
-which kinds exist in a given cluster: that is discovery's business.
+All clients and servers of the product build their URLs here. Which kinds a cluster serves is found by discovery.
 """
 
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ class Resource:
 
     @property
     def qualified(self) -> str:
-        """``pods`` or ``pytorchjobs.kubeflow.org``, as rights and messages name it, and as its definition is called."""
+        """``pods`` or ``pytorchjobs.kubeflow.org``: the form of permissions and messages, and the name of its definition."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
@@ -32,7 +31,7 @@ class Resource:
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The URL path of the collection, or of one object or its subresource; no namespace means all of them."""
+        """The URL path of the collection, of one object, or of its subresource. No namespace means all namespaces."""
         parts = [self.root]
         if self.namespaced and namespace:
             parts += ["namespaces", quote(namespace, safe="")]

@@ -1,5 +1,6 @@
-"""Objects as the rows of a table, as an API server prints them for kubectl: the usual columns of built-in kinds, and those a
-definition names for its own. Pure: the moment that ages are counted to is an argument.
+"""Turns objects into tables for kubectl: with the usual columns of built-in kinds, and those of CustomResourceDefinitions.
+
+No I/O; the current time, which ages depend on, is an argument.
 """
 
 import re
@@ -15,7 +16,7 @@ _STEP = re.compile(r"\.([\w-]+)|\[(-?\d+)(:)?\]|\['([^']+)'\]|\[\?\(@\.([\w-]+)=
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of ``kubectl get``; a wide one is shown only with ``-o wide``."""
+    """One column of ``kubectl get``. A wide column is shown only with ``-o wide``."""
 
     name: str
     read: Callable[[Object, datetime], Any]
@@ -34,9 +35,9 @@ def table(
     definitions: bool = True,
     include: str = "",
 ) -> dict[str, Any]:
-    """A ``meta.k8s.io/v1`` Table; only the first event of a watch names its columns.
+    """A ``meta.k8s.io/v1`` Table. Only the first event of a watch has ``definitions`` of the columns.
 
-    ``include`` is what a row carries beside its cells: Object, None, or the object's metadata.
+    ``include`` says what a row has besides its cells: ``Object``, ``None``, or by default the object's metadata.
     """
     return {
         "kind": "Table",
@@ -85,7 +86,7 @@ def age(moment: object, now: datetime) -> str:
 
 
 def duration(seconds: int) -> str:
-    """At most two units, the second one only while it says something; as Kubernetes' HumanDuration."""
+    """A duration in at most two units, like Kubernetes' HumanDuration."""
     for below, unit, letter, part, part_letter in _UNITS:
         if seconds < below:
             whole, rest = seconds // unit, seconds % unit // part if part else 0
@@ -104,26 +105,29 @@ _UNITS = (
     (2 * _YEAR, _DAY, "d", 0, ""),
     (8 * _YEAR, _YEAR, "y", _DAY, "d"),
 )
-"""Below so many seconds: the unit and its letter, and the smaller unit beside it, if any."""
+"""For durations below so many seconds: the unit and its letter, and the second unit with its letter, if any."""
 
 
 def at(path: str) -> Callable[..., Any]:
-    """What a definition's ``jsonPath`` finds: names, indices, ``[-1:]`` and ``[?(@.key=="value")]``; None where nothing is."""
+    """A function that evaluates a definition's ``jsonPath``: names, indices, ``[-1:]`` and ``[?(@.key=="value")]``.
+
+    It returns None if the path does not exist.
+    """
     steps = list(_STEP.finditer(path))
 
-    def read(found: Any, _now: object = None) -> Any:
+    def read(value: Any, _now: object = None) -> Any:
         for step in steps:
-            found = _follow(found, step)
-        return found
+            value = _follow(value, step)
+        return value
 
     return read
 
 
-def _follow(found: Any, step: re.Match[str]) -> Any:
+def _follow(value: Any, step: re.Match[str]) -> Any:
     name, index, _, quoted, key, wanted = step.groups()
     if name or quoted:
-        return found.get(name or quoted) if isinstance(found, Mapping) else None
-    entries = found if isinstance(found, list) else []
+        return value.get(name or quoted) if isinstance(value, Mapping) else None
+    entries = value if isinstance(value, list) else []
     if index is None:
         return next((e for e in entries if isinstance(e, Mapping) and str(e.get(key)) == wanted), None)
     return entries[int(index)] if -len(entries) <= int(index) < len(entries) else None
@@ -134,20 +138,20 @@ AGE = Column("Age", at(".metadata.creationTimestamp"), "date")
 
 
 def columns_of(group: str, plural: str) -> Sequence[Column]:
-    """Of a built-in kind."""
+    """The columns of a built-in kind."""
     return _BUILT_IN.get((group, plural), (NAME, AGE))
 
 
 def columns_from(printed: Sequence[Mapping[str, Any]]) -> Sequence[Column]:
-    """Of a definition's ``additionalPrinterColumns``."""
+    """The columns from a definition's ``additionalPrinterColumns``."""
     if not printed:
         return NAME, AGE
     return NAME, *(Column(c["name"], at(c["jsonPath"]), c["type"], bool(c.get("priority"))) for c in printed)
 
 
 def _states(pod: Object) -> list[Object]:
-    found: list[Object] = (pod.get("status") or {}).get("containerStatuses") or []
-    return found
+    states: list[Object] = (pod.get("status") or {}).get("containerStatuses") or []
+    return states
 
 
 def _ready(pod: Object, _now: datetime) -> str:

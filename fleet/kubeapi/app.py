@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -16,25 +17,30 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import DatabaseError, DataError, InterfaceError, OperationalError, close_old_connections
-from django.utils import timezone
 
+from fleet.db import clock
 from fleet.errors import ConvoyError, Forbidden
 from fleet.kube.requests.status import KubeError
+from fleet.kube.resources import PODS
 from fleet.kube.server.app import Answer, Server
 from fleet.kube.server.kinds import Namespaces, Object
 from fleet.kube.server.paths import Catalog
 from fleet.kube.server.request import Receive, Request, Scope, Send
+from fleet.kube.server.selection import selection
 from fleet.kube.server.watching import Frame, Opening, WatchOptions
-from fleet.kubeapi import auditing, pod_logs, proxy, refusals, reviews, watching
+from fleet.kubeapi import auditing, pod_logs, pod_streams, proxy, refusals, reviews, watching
 from fleet.kubeapi.feed import Feed
 from fleet.kubeapi.history import Journal
+from fleet.kubeapi.objects.fleet_kinds import ABOUT, Events
 from fleet.kubeapi.objects.kinds import Kind, Target
 from fleet.kubeapi.objects.metrics import Metrics
+from fleet.kubeapi.pod_streams import PodStreams
 from fleet.kubeapi.proxy import Proxy
 from fleet.limits import USERS
 from fleet.services.auditing import refused_sign_ins
 from fleet.services.auditing.refused_sign_ins import Refusal
 from fleet.services.authorization import access
+from fleet.services.members import pod_events
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +51,7 @@ VERSION = "v1.31.0+convoy"
 class Application(Server[Kind]):
     asks_again, bookmark_s = True, 10.0
 
-    def __init__(self, kinds: Sequence[Kind], clock: Callable[[], datetime] = timezone.now) -> None:
+    def __init__(self, kinds: Sequence[Kind], clock: Callable[[], datetime] = clock.now) -> None:
         super().__init__(Catalog(kinds), Journal(), version=VERSION, title="Convoy")
         self._clock = clock
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="kubeapi")
@@ -53,6 +59,7 @@ class Application(Server[Kind]):
         self._watches: Counter[int] = Counter()
         """Open ones of each user, whatever the token: `fleet.limits` counts those of one token."""
         self._proxy = Proxy(self.run, self.authenticate)
+        self._pod_streams = PodStreams(self.run, self.authenticate)
 
     async def run(self, work: Callable[..., Any], *args: Any) -> Any:
         return await sync_to_async(_with_database, thread_sensitive=False, executor=self._threads)(work, *args)
@@ -101,6 +108,18 @@ class Application(Server[Kind]):
             if not self._watches[user.pk]:
                 del self._watches[user.pk]
 
+    def perform(self, request: Request, target: Target, user: Any) -> Answer:
+        """A list of a namespace's events has those that members have of its pods; they are asked before rows are read."""
+        is_list = request.method == "GET" and not request.is_watch and not target.name
+        if is_list and isinstance(target.kind, Events) and target.namespace:
+            self.authorize(user, "list", target)
+            about = selection(request, target.kind).exact
+            if about.get(f"{ABOUT}kind", PODS.kind) == PODS.kind:
+                answer = pod_events.of_pods(user, target.namespace, about.get(f"{ABOUT}name", ""))
+                request.warnings += answer.warnings
+                target = replace(target, kind=target.kind.with_others(answer.events))
+        return super().perform(request, target, user)
+
     def connect(self, request: Request, target: Target, user: Any) -> Answer | None:
         """Metrics are no stored objects: the members are asked for them."""
         if request.method != "GET" or not isinstance(target.kind, Metrics):
@@ -114,6 +133,9 @@ class Application(Server[Kind]):
             return True
         if (pod := pod_logs.pod_of(request.method, request.path)) is not None:
             await self._pass_log(scope, request, receive, send, *pod)
+            return True
+        if (stream := pod_streams.stream_path(request.path)) is not None:
+            await self._pod_streams.answer(scope, request, receive, send, stream)
             return True
         return False
 
@@ -129,12 +151,13 @@ class Application(Server[Kind]):
     async def watch(self, options: WatchOptions, frame: Frame) -> Opening:
         return await watching.begin(options, frame, self._feed, self.run)
 
-    def still_allowed(self, request: Request, target: Target) -> bool:
+    def still_allowed(self, request: Request, target: Target, namespaces: Namespaces) -> bool:
+        """Not when some of the namespaces it began with may no longer be read: the client lists and watches anew."""
         try:
-            self.authorize(self.authenticate(request), "watch", target)
+            readable_now = self.authorize(self.authenticate(request), "watch", target)
         except (KubeError, Forbidden):
             return False
-        return True
+        return readable_now is None or (namespaces is not None and namespaces <= readable_now)
 
     def name_of(self, user: Any) -> str:
         return str(user.get_username())

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fleet.changes.audit_context import Asking
@@ -10,7 +11,7 @@ from fleet.kube.server.verbs import is_dry
 from fleet.kubeapi.objects.kinds import Target
 from fleet.models import AuditEntry
 from fleet.services.auditing import audit
-from fleet.services.members.proxying import Call
+from fleet.services.members.proxying import TUNNELED, Call
 
 SECRET, READ = "Secret", "read"
 VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -40,8 +41,8 @@ def asking(asked: Request, target: Target, user: Any) -> Iterator[None]:
 
 
 def is_for_audit(call: Call) -> bool:
-    """Of calls to a member: what writes, and what reads Secrets and logs."""
-    return call.writes or call.kind == SECRET or call.subresource == "log"
+    """Of calls to a member: what writes, what reads Secrets and logs, and what runs in pods."""
+    return call.writes or call.kind == SECRET or call.subresource == "log" or call.subresource in TUNNELED
 
 
 def begun(asked: Request, cluster: str, call: Call, user: Any) -> AuditEntry | None:
@@ -65,8 +66,30 @@ def refused(asked: Request, cluster: str, call: Call, user: Any, status: int, me
         audit.refused(_asking(asked, cluster, call, user), status, message)
 
 
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A stream to a pod, for its two lines: one before it opens, and one when it is over."""
+
+    asking: Asking
+    command: dict[str, Any]
+    """What is run, and how."""
+
+
+def session_of(asked: Request, cluster: str, call: Call, user: Any, command: dict[str, Any]) -> Session:
+    return Session(_asking(asked, cluster, call, user), command)
+
+
+def session_begun(session: Session) -> AuditEntry:
+    return audit.begun(session.asking, after=session.command)
+
+
+def session_over(session: Session, message: str) -> None:
+    this = session.asking
+    audit.done(replace(this, verb="end"), message=message)
+
+
 def _asking(asked: Request, cluster: str, call: Call, user: Any) -> Asking:
-    verb = VERBS.get(asked.method, READ)
+    verb = VERBS["POST"] if call.subresource in TUNNELED else VERBS.get(asked.method, READ)
     this = Asking(audit.snapshot_row, user.get_username, "proxy", asked.address, _line(asked), verb)
     names = {"namespace": call.namespace, "name": call.name}
     this.about = {"cluster": cluster, "kind": "/".join(filter(None, (call.kind, call.subresource))), **names}

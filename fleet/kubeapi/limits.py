@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 
 from fleet.kube.requests.status import KubeError
 from fleet.kube.server.documents import OPEN
-from fleet.kubeapi import pod_logs
+from fleet.kubeapi import pod_logs, pod_streams
 from fleet.kubeapi.proxy import cluster_of
 from fleet.limits import Scope, Sort
 
@@ -16,7 +16,7 @@ def sort(scope: Scope) -> Sort:
     path = scope["path"]
     if path.rstrip("/") in OPEN:
         return Sort.PROBE
-    if cluster_of(path) or pod_logs.pod_of(scope["method"], path):
+    if cluster_of(path) or pod_logs.pod_of(scope["method"], path) or pod_streams.stream_path(path):
         return Sort.STREAM
     query = scope["query_string"]
     if scope["method"] == "GET" and b"watch" in query:

@@ -14,7 +14,7 @@ from typing import Any
 
 from fleet.errors import ConvoyError
 from fleet.kube.requests.status import KubeError
-from fleet.kube.server.request import Receive, Request, Scope, Send, gone
+from fleet.kube.server.request import Receive, Request, Scope, Send, disconnected
 from fleet.kubeapi import auditing
 from fleet.member.errors import MemberError
 from fleet.member.passing import Passing
@@ -76,7 +76,7 @@ class Proxy:
         Refusals before the answer began are raised; one that breaks off later is left without its end.
         """
         admitted = await self.in_thread(admit)
-        leaving = asyncio.create_task(gone(receive))
+        leaving = asyncio.create_task(disconnected(receive))
         stream = _Stream(self, asked, admitted)
         try:
             with _Place(self._open, admitted.user.pk):
@@ -133,6 +133,7 @@ class _Stream:
             proxying.open_answer,
             cluster,
             self._call,
+            user,
             query=query,
             headers=headers,
             body=self._asked.raw,

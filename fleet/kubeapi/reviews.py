@@ -9,6 +9,8 @@ from fleet.kube.server.paths import Catalog
 from fleet.kube.server.reviews import ACCESS, RULES, WHOAMI, attributes_of
 from fleet.kubeapi.objects.kinds import Kind
 from fleet.services.authorization import access
+from fleet.services.members import pod_tunnels
+from fleet.services.members.proxying import TUNNELED
 
 _READS = ("get", "list", "watch")
 _WRITES = {"create": "apply", "update": "apply", "patch": "apply", "delete": "delete", "deletecollection": "delete"}
@@ -51,7 +53,7 @@ def _may(attributes: dict[str, str], user: Any, catalog: Catalog[Kind]) -> tuple
         return False, remedy or "nothing here takes that verb"
     if subresource == "proxy":
         return _may_pass(verb, user)
-    right = kind.read_verb if verb in _READS else _WRITES[verb]
+    right = pod_tunnels.RIGHT if subresource in TUNNELED else kind.read_verb if verb in _READS else _WRITES[verb]
     home = kind.home(namespace if kind.served.resource.namespaced else "", attributes.get("name", ""))
     if access.may(user, right, kind.name, home):
         return True, ""

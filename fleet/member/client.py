@@ -23,6 +23,7 @@ from urllib.parse import urlencode
 import urllib3
 from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
+from urllib3 import HTTPHeaderDict
 from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
 
@@ -33,7 +34,7 @@ from fleet.member.passing import Passing
 Object = dict[str, Any]
 Params = dict[str, str]
 
-_KEEPALIVE: tuple[tuple[int, int, int], ...] = (
+KEEPALIVE: tuple[tuple[int, int, int], ...] = (
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     *(
@@ -60,6 +61,21 @@ class Access:
 
     def __repr__(self) -> str:
         return f"Access(server={self.server!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Impersonated:
+    """In whose name a request is made."""
+
+    name: str
+    groups: tuple[str, ...]
+
+    @property
+    def headers(self) -> Iterator[tuple[str, str]]:
+        """UTF-8, as Kubernetes reads them; one header for each group."""
+        yield "Impersonate-User", self.name.encode().decode("latin-1")
+        for group in self.groups:
+            yield "Impersonate-Group", group.encode().decode("latin-1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +109,11 @@ class MemberClient:
         self._before_write: Callable[[], None] | None = None
         self._after_answer: Callable[[], None] | None = None
         self._pace: Callable[[], None] | None = None
-        self._pool.connection_pool_kw["ssl_context"] = _ssl_context(access)
+        self._pool.connection_pool_kw["ssl_context"] = ssl_context(access)
         if access.tls_server_name:
             self._pool.connection_pool_kw["server_hostname"] = access.tls_server_name
             self._pool.connection_pool_kw["assert_hostname"] = access.tls_server_name
-        self._headers = {"Accept": "application/json", "User-Agent": "convoy"}
+        self._headers = HTTPHeaderDict({"Accept": "application/json", "User-Agent": "convoy"})
         if access.token:
             self._headers["Authorization"] = f"Bearer {access.token}"
 
@@ -107,6 +123,14 @@ class MemberClient:
         fenced = copy.copy(self)
         fenced._before_write, fenced._after_answer = check, answered
         return fenced
+
+    def in_name_of(self, person: Impersonated) -> "MemberClient":
+        """The same connections; every request is made in the name of the person, with the person's rights."""
+        theirs = copy.copy(self)
+        theirs._headers = self._headers.copy()
+        for name, value in person.headers:
+            theirs._headers.add(name, value)
+        return theirs
 
     def paced(self, wait: Callable[[], None]) -> "MemberClient":
         """The same connections; ``wait`` is called before each request for objects, and returns when it may be sent."""
@@ -177,15 +201,9 @@ class MemberClient:
 
         ``opened`` is called once the server has taken the watch: there may be nothing to say for long.
         """
-        query = {
-            **(params or {}),
-            "watch": "1",
-            "resourceVersion": resource_version,
-            "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(timeout_s),
-        }
+        query = watch_query(params or {}, resource_version, timeout_s)
         for line in self.stream_lines(path, query, read_timeout_s=timeout_s + self._timeout_s, opened=opened):
-            yield _watch_event(line)
+            yield watch_event(line)
 
     def stream_lines(
         self,
@@ -214,9 +232,10 @@ class MemberClient:
     def passing(self, method: str, target: str, headers: dict[str, str], body: bytes, *, idle_s: float) -> Passing:
         """The answer to this request as it comes, whatever its status; ``idle_s`` is how long it may be silent."""
         timeout = urllib3.Timeout(connect=self._timeout_s, read=idle_s)
-        return Passing(
-            self._sent(method, self._base + target, body or None, self._headers | headers, timeout, stream=True)
-        )
+        whole = self._headers.copy()
+        for name, value in headers.items():
+            whole[name] = value
+        return Passing(self._sent(method, self._base + target, body or None, whole, timeout, stream=True))
 
     def close(self) -> None:
         """Ends every open stream, whichever thread reads it, and drops the connections."""
@@ -266,7 +285,7 @@ class MemberClient:
         timeout: urllib3.Timeout | None = None,
         stream: bool = False,
     ) -> urllib3.BaseHTTPResponse:
-        headers = dict(self._headers)
+        headers = self._headers.copy()
         if accept:
             headers["Accept"] = accept
         if content_type and body is not None:
@@ -282,7 +301,14 @@ class MemberClient:
         return response
 
     def _sent(
-        self, method: str, url: str, body: bytes | None, headers: Params, timeout: urllib3.Timeout, *, stream: bool
+        self,
+        method: str,
+        url: str,
+        body: bytes | None,
+        headers: HTTPHeaderDict,
+        timeout: urllib3.Timeout,
+        *,
+        stream: bool,
     ) -> urllib3.BaseHTTPResponse:
         began = perf_counter()
         code = "unreachable"
@@ -331,7 +357,7 @@ class _PublicConnection(_GuardedConnection):
 class _GuardedPool(HTTPSConnectionPool):
     def __init__(self, host: str, port: int | None = None, *, private_ok: bool, **kw: Any) -> None:
         self.ConnectionCls = _GuardedConnection if private_ok else _PublicConnection
-        super().__init__(host, port, **kw, socket_options=_KEEPALIVE)
+        super().__init__(host, port, **kw, socket_options=KEEPALIVE)
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
@@ -343,7 +369,17 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         yield pending
 
 
-def _watch_event(line: bytes) -> WatchEvent:
+def watch_query(params: Params, resource_version: str, timeout_s: int) -> dict[str, str]:
+    return {
+        **params,
+        "watch": "1",
+        "resourceVersion": resource_version,
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": str(timeout_s),
+    }
+
+
+def watch_event(line: bytes) -> WatchEvent:
     try:
         event = answers.parse(line)
         kind, body = event["type"], event["object"]
@@ -354,7 +390,7 @@ def _watch_event(line: bytes) -> WatchEvent:
     return WatchEvent(kind, body)
 
 
-def _ssl_context(access: Access) -> ssl.SSLContext:
+def ssl_context(access: Access) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cadata=access.ca_pem or None)
         if access.client_cert_pem:

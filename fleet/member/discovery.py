@@ -124,6 +124,10 @@ class Right:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
+_FOR_PERSONS = "requests in the name of a person, where the cluster is set so"
+IMPERSONATION = tuple(Right("impersonate", "", plural, _FOR_PERSONS) for plural in ("users", "groups"))
+
+
 def allowed(client: MemberClient, rights: Iterable[Right]) -> dict[Right, bool]:
     """Which of the rights the member grants.
 

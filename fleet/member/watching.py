@@ -1,14 +1,15 @@
 """One kind of one member, listed and then watched, for as long as it takes.
 
-A `Reflector` is a thread that delivers whole lists and single changes in order. It resumes where it was after a broken
-connection, lists again when the member forgot that place, when it was away long enough to have become another one, and
+A `Reflector` is a task of an event loop that delivers whole lists and single changes in order. It resumes where it was after a
+broken connection, lists again when the member forgot that place, when it was away long enough to have become another one, and
 every ten minutes in any case, so that whatever was missed is found. It never gives up and never decides anything.
 """
 
+import asyncio
 import random
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,9 @@ from structlog import get_logger
 
 from fleet import metrics
 from fleet.kube.resources import Resource
-from fleet.member.client import MemberClient, Object, Params
+from fleet.member.client import Object, Params
 from fleet.member.errors import MemberDenied, MemberError, MemberExpired, MemberMissing
+from fleet.member.streaming.client import StreamClient
 
 log = get_logger(__name__)
 
@@ -58,8 +60,8 @@ _HOPELESS_S = 15.0
 """Pause after an answer that only a person can change: kind not served, rights missing."""
 
 
-class Reflector(threading.Thread):
-    """Delivers through ``deliver``, which may block to slow it down; ends soon after ``stop`` is set and the client closed."""
+class Reflector:
+    """Delivers through ``deliver``, which may wait to slow it down; ends when its task is cancelled."""
 
     watch_s = 120
     """Length of one watch. One that is silent although its connection lives is noticed after this and the client's timeout;
@@ -68,10 +70,9 @@ class Reflector(threading.Thread):
 
     def __init__(
         self,
-        client: MemberClient,
+        client: StreamClient,
         resource: Resource,
-        deliver: Callable[[Delivery], None],
-        stop: threading.Event,
+        deliver: Callable[[Delivery], Awaitable[None]],
         rng: random.Random,
         *,
         selector: str = "",
@@ -79,8 +80,7 @@ class Reflector(threading.Thread):
         read: Callable[[Object], Any] = lambda found: found,
     ) -> None:
         """``read`` makes of an object what is kept of it, so that whole lists of manifests need not stay in memory."""
-        super().__init__(name=f"watch {resource.plural}", daemon=True)
-        self._client, self.resource, self._deliver, self._stopping = client, resource, deliver, stop
+        self._client, self.resource, self._deliver = client, resource, deliver
         self._rng, self._read = rng, read
         selectors = {"labelSelector": selector, "fieldSelector": fields}
         self._params: Params = {name: value for name, value in selectors.items() if value}
@@ -95,42 +95,44 @@ class Reflector(threading.Thread):
     @property
     def follows(self) -> bool:
         """Whether everything that happens is being delivered."""
-        return self.is_alive() and bool(self._version) and not self._failures
+        return bool(self._version) and not self._failures
 
-    def run(self) -> None:
-        while not self._stopping.is_set():
+    async def run(self) -> None:
+        while True:
             try:
                 if not self._version or time.monotonic() - self.listed_at > self.relist_s:
-                    self._list()
-                self._watch()
+                    await self._list()
+                await self._watch()
             except MemberExpired:
                 self._version = ""
             except MemberError as e:
-                self._failed(e)
+                await self._failed(e)
 
-    def _list(self) -> None:
+    async def _list(self) -> None:
         items: list[Item] = []
         version = ""
         began = time.monotonic()
-        for page in self._client.pages(self._path, self._params):
-            items += [self._item(found) for found in page.get("items") or []]
-            version = (page.get("metadata") or {}).get("resourceVersion") or version
-        self._deliver(Listed(self.resource, items, began))
+        async with self._client.collection(self._path, self._params) as pages:
+            async for page in pages:
+                items += [self._item(found) for found in page.get("items") or []]
+                version = (page.get("metadata") or {}).get("resourceVersion") or version
+            await self._deliver(Listed(self.resource, items, began))
         self.listed_at = time.monotonic()
         self._version, self._failures, self.refused = version, 0, False
 
-    def _watch(self) -> None:
+    async def _watch(self) -> None:
         started = time.monotonic()
         events = self._client.watch(
             self._path, resource_version=self._version, params=self._params, timeout_s=self.watch_s, opened=self._opened
         )
-        for event in events:
-            self._failures = 0
-            if event.type != "BOOKMARK":
-                self._deliver(Changed(self.resource, self._item(event.object), event.type == "DELETED"))
-            self._version = event.object["metadata"]["resourceVersion"]
+        async with aclosing(events):
+            async for event in events:
+                self._failures = 0
+                if event.type != "BOOKMARK":
+                    await self._deliver(Changed(self.resource, self._item(event.object), event.type == "DELETED"))
+                self._version = event.object["metadata"]["resourceVersion"]
         if time.monotonic() - started < 1.0:
-            self._pause(_PAUSE_S[0])
+            await asyncio.sleep(_PAUSE_S[0])
 
     def _opened(self) -> None:
         self._failures = 0
@@ -139,10 +141,8 @@ class Reflector(threading.Thread):
         meta = found["metadata"]
         return Item((meta.get("namespace", ""), meta["name"]), self._read(found))
 
-    def _failed(self, e: MemberError) -> None:
+    async def _failed(self, e: MemberError) -> None:
         """One broken connection is resumed; a member that stays away may come back with another past, so it is listed."""
-        if self._stopping.is_set():
-            return
         self._failures += 1
         metrics.WATCH_RESTARTS.labels(self._client.cluster).inc()
         if self._failures > 1 or e.status:
@@ -158,7 +158,4 @@ class Reflector(threading.Thread):
             )
         shortest, longest = _PAUSE_S
         pause = _HOPELESS_S if hopeless else min(longest, shortest * 2 ** min(self._failures - 1, 10))
-        self._pause(pause * (0.5 + self._rng.random()))
-
-    def _pause(self, seconds: float) -> None:
-        self._stopping.wait(seconds)
+        await asyncio.sleep(pause * (0.5 + self._rng.random()))

@@ -8,10 +8,13 @@ from fleet.models.field_owners import FieldOwners
 from fleet.models.hold import Hold
 from fleet.models.identity import Identity
 from fleet.models.journal import JournalEntry
+from fleet.models.member_credentials import MemberCredentials
 from fleet.models.namespace_policy import NamespacePolicy
 from fleet.models.node import Node
 from fleet.models.pod import Pod
 from fleet.models.process import Heartbeat, Lease, LeaseRequests
+from fleet.models.second_factor import RecoveryCode, SecondFactor
+from fleet.models.sign_in import LoginCode, OidcIdentity, SpentState
 
 __all__ = [
     "AuditChain",
@@ -27,9 +30,15 @@ __all__ = [
     "JournalEntry",
     "Lease",
     "LeaseRequests",
+    "LoginCode",
+    "MemberCredentials",
     "NamespacePolicy",
     "Node",
+    "OidcIdentity",
     "Pod",
+    "RecoveryCode",
+    "SecondFactor",
     "SigninLink",
+    "SpentState",
     "Token",
 ]

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class AuditEntry(models.Model):
-    """One write by a person or a script, done or refused. The fleet's own work is in events, not here."""
+    """One write by a person or a script, done or refused. The fleet's own work is in events; what retention deletes is here."""
 
     class Outcome(models.TextChoices):
         DONE = "done"
@@ -14,7 +14,7 @@ class AuditEntry(models.Model):
     at = models.DateTimeField(db_index=True)
     actor = models.CharField(max_length=150)
     door = models.CharField(max_length=16)
-    """rest, console, admin, kubectl or proxy."""
+    """rest, console, admin, kubectl, proxy or retention."""
     address = models.CharField(max_length=64, blank=True)
     verb = models.CharField(max_length=32)
     request = models.CharField(max_length=200, blank=True)

@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from fleet.core import tags
 from fleet.core.fits import SCHEDULER, Offer
-from fleet.core.members.sight import LOOKS_PAUSE, Sight
+from fleet.core.members.freshness import HEARTBEAT_GAP, Freshness
 from fleet.kube.resources import RESERVATIONS
 from fleet.models.encrypted import EncryptedJSONField
 
@@ -38,6 +38,8 @@ class Cluster(models.Model):
     region = models.CharField(max_length=63, blank=True)
     zone = models.CharField(max_length=63, blank=True)
     cordoned = models.BooleanField(default=False)
+    impersonation = models.BooleanField(default=False, db_default=False)
+    """Whether what a person asks of the member, or sends there, is asked in that person's name."""
 
     state = models.CharField(max_length=16, choices=State.choices, default=State.UNKNOWN)
     state_reason = models.CharField(max_length=64, blank=True)
@@ -93,12 +95,12 @@ class Cluster(models.Model):
         return kind in self.apis.get(api_version, {})
 
     @property
-    def sight(self) -> Sight:
-        return Sight(self.watched_since, self.watched_until)
+    def freshness(self) -> Freshness:
+        return Freshness(self.watched_since, self.watched_until)
 
-    def is_looked_at(self, now: datetime) -> bool:
+    def is_heartbeat_recent(self, now: datetime) -> bool:
         """Whether its state and health taints are of now, and not of before a pause of the heartbeat."""
-        return self.looked_at is None or abs(now - self.looked_at) <= LOOKS_PAUSE
+        return self.looked_at is None or abs(now - self.looked_at) <= HEARTBEAT_GAP
 
     @property
     def circuit_message(self) -> str:
@@ -111,7 +113,7 @@ class Cluster(models.Model):
         )
 
     @property
-    def picture_message(self) -> str:
+    def freshness_message(self) -> str:
         if self.stale_since is None:
             return "The nodes, pods and jobs of the cluster are shown as they are."
         return (

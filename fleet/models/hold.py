@@ -20,6 +20,9 @@ class Hold(models.Model):
     pods = models.PositiveIntegerField()
     made_at = models.DateTimeField()
     released_at = models.DateTimeField(null=True, blank=True)
+    resized_at = models.DateTimeField(null=True, blank=True)
+    """When a resize of its job changed it last: from then on it ends when enough pods *live*, because of the earlier ones some
+    may have ended; null: it is as it was made."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["job_uid", "attempt"], name="hold_once_per_attempt")]

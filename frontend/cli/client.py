@@ -1,7 +1,7 @@
-"""Convoy's REST API as a command calls it: a bearer token, JSON, raw manifests, streamed logs.
+"""A client of Convoy's REST API: a bearer token, JSON, raw manifests, streamed logs.
 
-The only module that opens a connection; it turns every way a request can fail into a `Problem`. TLS is always verified.
-httpx is imported by the first request, so that ``--help`` and shell completion stay quick.
+This is the only module that opens a connection. It turns every failure of a request into a `Problem`. TLS is always verified.
+httpx is imported by the first request, so that ``--help`` and shell completion stay fast.
 """
 
 from __future__ import annotations
@@ -49,48 +49,54 @@ class Api:
     def put(self, path: str, body: object = None) -> Any:
         return self._json("PUT", path, json=body)
 
+    def patch(self, path: str, body: object) -> Any:
+        return self._json("PATCH", path, json=body)
+
     def send(self, path: str, manifests: bytes) -> Any:
-        """Manifests just as they were written."""
+        """Posts manifests as they are."""
         return self._json("POST", path, content=manifests, headers={"Content-Type": "application/yaml"})
 
     def delete(self, path: str, params: Params | None = None) -> Any:
         return self._json("DELETE", path, params=params)
 
     def list(self, path: str, params: Params | None = None) -> list[Item]:
-        """All pages of a collection."""
-        wanted = {key: value for key, value in (params or {}).items() if value not in ("", None)}
-        found: list[Item] = []
+        """All items of a collection, from all its pages."""
+        query = {key: value for key, value in (params or {}).items() if value not in ("", None)}
+        items: list[Item] = []
         page = 1
         while True:
-            answer = self.get(path, {**wanted, "page_size": PAGE, **({"page": page} if page > 1 else {})})
+            answer = self.get(path, {**query, "page_size": PAGE, **({"page": page} if page > 1 else {})})
             if isinstance(answer, list):
                 return answer
-            found += answer["results"]
-            if len(found) >= answer.get("count", 0) or not answer["results"]:
-                return found
+            items += answer["results"]
+            if len(items) >= answer.get("count", 0) or not answer["results"]:
+                return items
             page += 1
 
     @contextmanager
     def stream(self, path: str, params: Params) -> Iterator[Iterator[bytes]]:
-        """The body as it comes, for as long as it lasts."""
+        """The chunks of a response body as they arrive, until the server ends it."""
         import httpx
 
-        with self._told(path), self._client().stream("GET", path, params=params, timeout=_patient()) as answer:
+        with (
+            self._problems(path),
+            self._client().stream("GET", path, params=params, timeout=_no_read_limit()) as answer,
+        ):
             if answer.is_error:
                 answer.read()
                 raise refusal(answer.status_code, _decoded(answer))
             try:
                 yield answer.iter_raw()
             except httpx.RemoteProtocolError as e:
-                raise Problem("the stream broke off", hint="run the command again") from e
+                raise Problem("the connection was lost", hint="run the command again") from e
 
-    def session(self, username: str, password: str, name: str) -> str:
-        """Signs in as a browser does and mints a token; the session is ended again."""
+    def session(self, username: str, password: str, code: str, name: str) -> str:
+        """Signs in with a password as a browser does, mints a token, and ends the session. Returns the token."""
         client = self._client()
-        with self._told("session"):
+        with self._problems("session"):
             client.get("session/")
             self._as_browser()
-            self.post("session/", {"username": username, "password": password})
+            self.post("session/", {"username": username, "password": password, "code": code})
             self._as_browser()
             token = str(self.post("tokens/", {"name": name})["token"])
             self.delete("session/")
@@ -102,9 +108,9 @@ class Api:
         client.headers["X-CSRFToken"] = client.cookies.get("csrftoken") or ""
         client.headers["Referer"] = self.target.url + "/"
 
-    def _json(self, method: str, path: str, **how: Any) -> Any:
-        with self._told(path):
-            answer = self._client().request(method, path, **how)
+    def _json(self, method: str, path: str, **options: Any) -> Any:
+        with self._problems(path):
+            answer = self._client().request(method, path, **options)
         body = _decoded(answer)
         if answer.is_error:
             raise refusal(answer.status_code, body)
@@ -126,7 +132,8 @@ class Api:
         return self._open
 
     @contextmanager
-    def _told(self, path: str) -> Iterator[None]:
+    def _problems(self, path: str) -> Iterator[None]:
+        """Turns errors of the connection into problems."""
         import httpx
 
         try:
@@ -140,22 +147,22 @@ class Api:
 
 
 def at(*parts: str) -> str:
-    """A path of names that may hold anything."""
+    """A path of these parts, each escaped."""
     return "/".join(quote(part, safe="") for part in parts) + "/"
 
 
 def refusal(status: int, body: object) -> Problem:
-    """What the server's problem details say, as our own."""
+    """The problem details (RFC 9457) of an error response as a `Problem`."""
     problem = body if isinstance(body, dict) else {}
     message = str(problem.get("detail") or problem.get("title") or f"the server answered {status}")
-    faults = problem.get("errors") or []
-    details = tuple(f"{each.get('field', '')}: {each.get('detail', '')}" for each in faults if isinstance(each, dict))
-    details = tuple(each for each in details if each not in message)
+    faults = [fault for fault in problem.get("errors") or [] if isinstance(fault, dict)]
+    lines = (f"{fault.get('field', '')}: {fault.get('detail', '')}" for fault in faults)
+    details = tuple(line for line in lines if line not in message)
     return Problem(message, hint=_HINTS.get(status, ""), exit_code=_EXITS.get(status, Exit.ERROR), details=details)
 
 
-def _patient() -> httpx.Timeout:
-    """A followed log may be silent for as long as its job is."""
+def _no_read_limit() -> httpx.Timeout:
+    """No time limit between chunks, because a job may not log for a long time."""
     import httpx
 
     return httpx.Timeout(TIMEOUT_S, read=None)

@@ -1,4 +1,4 @@
-"""Which server to speak to and with which token: flags, then environment, then files, the first that says so wins.
+"""Which server and which token to use: from flags, else from the environment, else from files.
 
 Order: ``--server``/``--token``; ``CONVOY_URL``/``CONVOY_TOKEN``; ``~/.config/convoy/config.json`` (written by
 ``convoy login``); ``$CONVOY_HOME/cli.json``; ``./.convoy/cli.json`` (written by ``manage.py up``). A token is only ever
@@ -38,7 +38,7 @@ def files() -> list[Path]:
 
 
 def resolve(server: str = "", token: str = "") -> Target:
-    """Each half from the first place that has it."""
+    """The address and the token, each from the first source that has it."""
     resolved = Target()
     for place in _places(server, token):
         if place.url and not resolved.url:
@@ -52,7 +52,7 @@ def _places(server: str, token: str) -> list[Target]:
     environment = os.environ.get(URL, ""), os.environ.get(TOKEN, "")
     return [
         Target(_tidy(server), token, "--server/--token"),
-        # Apart, so that a flag for the one goes with the environment for the other.
+        # Separate entries, so that an address from a flag can be combined with a token from the environment, and vice versa.
         Target(_tidy(environment[0]), "", URL),
         Target("", environment[1], TOKEN),
         *(read(path) for path in files()),
@@ -60,18 +60,18 @@ def _places(server: str, token: str) -> list[Target]:
 
 
 def read(path: Path) -> Target:
-    """What a file says; nothing when it is not there."""
+    """The address and token in a file. Both are empty if the file does not exist."""
     try:
         content = json.loads(path.read_text())
         return Target(_tidy(str(content.get("url", ""))), str(content.get("token", "")), str(path))
     except FileNotFoundError:
         return Target()
     except (OSError, ValueError, AttributeError) as e:
-        raise Problem(f"cannot read {path}: {e}", hint="mend or remove that file, then try again") from e
+        raise Problem(f"cannot read {path}: {e}", hint="correct or remove that file, then try again") from e
 
 
 def save(target: Target) -> Path:
-    """Only its owner can read the file, from its first byte on."""
+    """Saves the target. The file is created with permissions that let only its owner read it."""
     path = saved_path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     text = json.dumps({"url": target.url, "token": target.token}, indent=2) + "\n"

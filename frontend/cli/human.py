@@ -1,4 +1,4 @@
-"""Amounts and times as a person says them. Pure: the present is an argument."""
+"""Formats amounts and times for people. No I/O; the current time is an argument."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ _STEPS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "m"), (60, "m", 1, "s"))
 
 
 def duration(seconds: float) -> str:
-    """``44s``, ``3m44s``, ``5h2m``, ``4d3h``: two units at most, days alone from ten of them on."""
+    """``44s``, ``3m44s``, ``5h2m``, ``4d3h``: at most two units, and only days from ten days on."""
     whole = max(0, int(seconds))
     if whole >= 10 * 86_400:
         return f"{whole // 86_400}d"
@@ -21,7 +21,7 @@ def duration(seconds: float) -> str:
 
 
 def moment(text: str | None) -> datetime | None:
-    """A time as the API writes it."""
+    """Parses a time as the API writes it. None for an empty one."""
     if not text:
         return None
     at = datetime.fromisoformat(text)
@@ -34,9 +34,9 @@ def age(text: str | None, now: datetime) -> str:
 
 
 def between(start: str | None, end: str | None, now: datetime) -> str:
-    """How long something took, or takes up to now; empty when it has not begun."""
-    begun = moment(start)
-    return "" if begun is None else duration(((moment(end) or now) - begun).total_seconds())
+    """How long something took, or has taken until now. Empty if it has not begun."""
+    began = moment(start)
+    return "" if began is None else duration(((moment(end) or now) - began).total_seconds())
 
 
 def stamp(text: str | None) -> str:
@@ -45,7 +45,7 @@ def stamp(text: str | None) -> str:
 
 
 def amount(resource: str, value: int) -> str:
-    """Whole units as people write them: milli-CPU as cores, bytes as Ki to Ti."""
+    """An amount in the usual unit of its resource: milli-CPU as cores, bytes as Ki to Ti."""
     if resource == "cpu":
         return f"{value / 1000:g}"
     if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
@@ -61,13 +61,13 @@ def size(value: int) -> str:
 
 
 def amounts(values: Mapping[str, int]) -> str:
-    """``3 nvidia.com/gpu, 3 cpu, 6Gi memory``; devices first."""
+    """Several amounts, devices first: ``3 nvidia.com/gpu, 3 cpu, 6Gi memory``."""
     ordered = sorted((name for name in values if values[name]), key=lambda name: ("/" not in name, name))
     return ", ".join(f"{amount(name, values[name])} {name}" for name in ordered) or NONE
 
 
 def seconds(text: str) -> float:
-    """``60s``, ``1m30s``, ``2h`` or a bare number of seconds; ValueError for the rest."""
+    """Parses ``60s``, ``1m30s``, ``2h`` or a number of seconds. Raises ValueError for anything else."""
     if text.replace(".", "", 1).isdigit():
         return float(text)
     total, digits, sizes = 0.0, "", {"d": 86_400, "h": 3_600, "m": 60, "s": 1}

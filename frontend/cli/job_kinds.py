@@ -1,7 +1,7 @@
-"""The kinds of jobs that the server runs: asked of it once, remembered in a file beside the configuration.
+"""The kinds of jobs that the server supports: requested once, and cached in a file beside the configuration.
 
-A kind that the server learns later is found all the same: a word that is in no remembered list is looked up anew before it is
-refused. A file that is missing, damaged or of another release counts as empty. Completion reads the file and sends nothing.
+If a word is not in the cache, the server is asked again before the word is refused, so new kinds are found. A cache file that
+is missing, damaged or of another release counts as empty. Shell completion only reads the file.
 """
 
 import contextlib
@@ -17,25 +17,25 @@ from frontend.cli.kinds import Kind
 from frontend.cli.problems import Exit, Problem, usage
 
 FORMAT = 1
-"""Of the file; another number means another release, and the file is written anew."""
+"""The version of the cache file's format. A file of another version is replaced."""
 _TEXTS = ("api_version", "kind", "plural", "category")
 _JOB = "job"
 
 
 def find(api: Api, word: str) -> Kind:
-    """The kind of that name, of jobs or of anything else that can be listed; a Problem if there is none."""
-    if kind := kinds.find(word) or _among(remembered(api.target.url), word):
+    """The kind that a word names: a kind of job, or another kind that can be listed. Raises a Problem if there is none."""
+    if kind := kinds.find(word) or _among(cached(api.target.url), word):
         return kind
-    asked = ask(api)
-    if kind := _among(asked, word):
+    current = fetch(api)
+    if kind := _among(current, word):
         return kind
-    known = ", ".join(each.words[1] for each in (*kinds.ALL, *asked))
+    known = ", ".join(kind.words[1] for kind in (*kinds.ALL, *current))
     raise usage(f"there is no kind {word!r}", f"one of: {known}")
 
 
 def word_of(api: Api, job: Item) -> str:
-    """What to type for the kind of a job so that no other kind is meant."""
-    for known in (remembered(api.target.url), ask(api)):
+    """A word for the kind of a job that names no other kind."""
+    for known in (cached(api.target.url), fetch(api)):
         group = str(job.get("api_version", "")).partition("/")[0]
         for kind in known:
             if (kind.api_kind, kind.api_group) in ((job["kind"], ""), (job["kind"], group)):
@@ -43,28 +43,28 @@ def word_of(api: Api, job: Item) -> str:
     return str(job["kind"]).lower()
 
 
-def ask(api: Api) -> tuple[Kind, ...]:
-    """The server's kinds of jobs, remembered from now on; none from a server that does not list its kinds."""
+def fetch(api: Api) -> tuple[Kind, ...]:
+    """Requests the server's kinds of jobs and caches them. Empty if the server does not list its kinds."""
     try:
         listed = api.list("schemas/")
     except Problem as problem:
         if problem.exit_code != Exit.NOT_FOUND:
             raise
         return ()
-    entries = [_entry(each) for each in listed]
+    entries = [_entry(item) for item in listed]
     with contextlib.suppress(OSError):
-        _remember(api.target.url, entries)
+        _save(api.target.url, entries)
     return _kinds(entries)
 
 
-def remembered(url: str) -> tuple[Kind, ...]:
+def cached(url: str) -> tuple[Kind, ...]:
     entries = _servers().get(url)
     return _kinds(entries) if isinstance(entries, list) and all(map(_is_entry, entries)) else ()
 
 
 def completions(incomplete: str) -> list[str]:
-    """Words for a kind that begin so, of all servers that are remembered."""
-    known = [*kinds.ALL, *(kind for url in _servers() for kind in remembered(url))]
+    """The words for kinds that begin with ``incomplete``, from the caches of all servers."""
+    known = [*kinds.ALL, *(kind for url in _servers() for kind in cached(url))]
     return sorted({kind.words[1] for kind in known if kind.words[1].startswith(incomplete.lower())})
 
 
@@ -77,12 +77,12 @@ def _servers() -> Mapping[str, Any]:
         content = json.loads(_path().read_text())
     except (OSError, ValueError):
         return {}
-    whole = isinstance(content, dict) and content.get("format") == FORMAT
-    return content["servers"] if whole and isinstance(content.get("servers"), dict) else {}
+    is_valid = isinstance(content, dict) and content.get("format") == FORMAT
+    return content["servers"] if is_valid and isinstance(content.get("servers"), dict) else {}
 
 
-def _remember(url: str, entries: Sequence[Item]) -> None:
-    """The whole file is replaced, so that no reader sees half of it."""
+def _save(url: str, entries: Sequence[Item]) -> None:
+    """Replaces the cache file atomically, so that no reader sees a part of it."""
     path = _path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_suffix(f".{os.getpid()}")
@@ -94,7 +94,7 @@ def _remember(url: str, entries: Sequence[Item]) -> None:
 
 
 def _entry(listed: Item) -> Item:
-    """What is remembered of a listed kind. Servers of release 0.1 name neither plurals nor categories."""
+    """The cached fields of a listed kind. Servers of release 0.1 list neither plurals nor categories."""
     text = {name: str(listed.get(name) or "") for name in _TEXTS}
     text["plural"] = text["plural"] or f"{text['kind'].lower()}s"
     text["category"] = text["category"] or (_JOB if "/" in text["api_version"] else "support")
@@ -114,17 +114,20 @@ def _among(known: Sequence[Kind], word: str) -> Kind | None:
 
 
 def _kinds(entries: Sequence[Item]) -> tuple[Kind, ...]:
-    """One for each group and kind; several versions of a kind are listed together."""
-    jobs = {(_group(each), each["kind"]): each for each in reversed(entries) if each["category"] == _JOB}
+    """One `Kind` for each group and kind. Several versions of a kind are listed together."""
+    jobs = {(_group(entry), entry["kind"]): entry for entry in reversed(entries) if entry["category"] == _JOB}
     names = [kind for _, kind in jobs]
     return tuple(
-        kinds.job_kind(_words(each, group, shared=names.count(kind) > 1), kind, group if names.count(kind) > 1 else "")
-        for (group, kind), each in reversed(jobs.items())
+        kinds.job_kind(_words(entry, group, shared=names.count(kind) > 1), kind, group if names.count(kind) > 1 else "")
+        for (group, kind), entry in reversed(jobs.items())
     )
 
 
 def _words(entry: Item, group: str, *, shared: bool) -> tuple[str, ...]:
-    """The first is the one to print, the second the one to list: plain ones only where no other group has that kind."""
+    """The words for a kind: the first is printed for one object, the second for a list.
+
+    The plain kind is among them only if no other group has a kind of that name.
+    """
     return tuple(dict.fromkeys(_spellings(entry, group, shared=shared)))
 
 

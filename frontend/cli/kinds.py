@@ -1,4 +1,4 @@
-"""What can be listed: the words a person may use for each kind, where the server lists it, and its columns. Pure."""
+"""The kinds that can be listed: the words for each, its path in the API, and its columns. No I/O."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ NAMESPACE = "NAMESPACE"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """``words`` are what may be typed; the first is how ``-o name`` prints it. ``api_kind`` narrows jobs and policies."""
+    """``words`` may be typed for the kind; ``-o name`` prints the first. ``api_kind`` filters jobs and policies."""
 
     words: tuple[str, ...]
     path: str
@@ -23,7 +23,7 @@ class Kind:
     namespaced: bool = True
     api_kind: str = ""
     api_group: str = ""
-    """Where kinds of several groups share a name."""
+    """Set only if kinds of several groups share a name."""
 
     @property
     def word(self) -> str:
@@ -39,10 +39,10 @@ class Kind:
 
 def value(*path: str) -> Cell:
     def read(item: Item, now: datetime) -> object:
-        found: Any = item
+        content: Any = item
         for key in path:
-            found = (found or {}).get(key)
-        return found
+            content = (content or {}).get(key)
+        return content
 
     return read
 
@@ -92,8 +92,8 @@ def free_of(item: Item, resource: str = human.GPU) -> str:
 
 
 def _cluster_state(item: Item, now: datetime) -> str:
-    closed = [word for word, so in (("Cordoned", "cordoned"), ("Drained", "drained")) if item.get(so)]
-    return ",".join([str(item["state"]), *closed])
+    suffixes = [word for word, field in (("Cordoned", "cordoned"), ("Drained", "drained")) if item.get(field)]
+    return ",".join([str(item["state"]), *suffixes])
 
 
 def _node_state(item: Item, now: datetime) -> str:
@@ -140,7 +140,7 @@ JOBS = Kind(("job", "jobs"), "jobs", _JOB, _JOB_WIDE)
 
 
 def job_kind(words: tuple[str, ...], kind: str, group: str = "") -> Kind:
-    """One kind of job alone."""
+    """A kind that lists only jobs of one kind."""
     return Kind(words, "jobs", _JOB, _JOB_WIDE, api_kind=kind, api_group=group)
 
 
@@ -221,7 +221,7 @@ PODS = Kind(
     {"ROLE": value("role"), "INDEX": value("index"), "REASON": value("reason")},
 )
 ALL = (JOBS, CLUSTERS, NODES, POLICIES, CLUSTER_POLICIES, BINDINGS, EVENTS, PODS)
-"""The server's kinds of jobs are beside these (`frontend.cli.job_kinds`)."""
+"""All kinds except the server's kinds of jobs, which `frontend.cli.job_kinds` adds."""
 
 
 def find(word: str) -> Kind | None:

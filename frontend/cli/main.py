@@ -1,4 +1,4 @@
-"""The ``convoy`` command: its verbs, and how every run ends. Speaks to the server over HTTP alone.
+"""The ``convoy`` command: its verbs and its exit codes. It talks to the server over HTTP only.
 
 Exit codes are stable: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 conflict, 5 took too long.
 """
@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from frontend.cli.commands import (
+    alias,
     apply,
     audit,
     clusters,
@@ -22,8 +23,10 @@ from frontend.cli.commands import (
     kubeconfig,
     login,
     namespaces,
+    prune,
     queue,
     simulate,
+    sizes,
     tokens,
     users,
     whatif,
@@ -31,6 +34,7 @@ from frontend.cli.commands import (
 from frontend.cli.output import screen
 from frontend.cli.problems import Exit, Problem
 from frontend.cli.session import Session
+from frontend.cli.submit import command as submission
 
 HELP = """Run AI training jobs over a fleet of Kubernetes clusters.
 
@@ -49,14 +53,16 @@ app = typer.Typer(
 @app.callback()
 def options(
     context: typer.Context,
-    server: Annotated[str, typer.Option(metavar="URL", help="Else CONVOY_URL, else what `convoy config` shows.")] = "",
-    token: Annotated[str, typer.Option(metavar="TOKEN", help="Else CONVOY_TOKEN.")] = "",
+    server: Annotated[
+        str, typer.Option(metavar="URL", help="The server. Default: CONVOY_URL, else what `convoy config` shows.")
+    ] = "",
+    token: Annotated[str, typer.Option(metavar="TOKEN", help="The bearer token. Default: CONVOY_TOKEN.")] = "",
 ) -> None:
     context.obj = Session(server, token)
 
 
 app.command("apply")(apply.apply)
-app.command("submit")(apply.submit)
+app.add_typer(submission.app, name="submit")
 app.command("get")(get.get)
 app.command("list")(get.listing)
 app.command("describe")(describe.describe)
@@ -67,7 +73,10 @@ app.command("logs")(jobs.logs)
 app.command("wait")(jobs.wait)
 app.command("suspend")(jobs.suspend)
 app.command("resume")(jobs.resume)
+app.command("scalein")(sizes.scalein)
+app.command("scaleout")(sizes.scaleout)
 app.command("delete")(apply.delete)
+app.command("prune")(prune.prune)
 app.command("top")(clusters.top)
 app.add_typer(clusters.app, name="cluster")
 app.add_typer(queue.app, name="queue")
@@ -80,14 +89,15 @@ app.command("login")(login.login)
 app.command("kubeconfig")(kubeconfig.kubeconfig)
 app.command("credential")(kubeconfig.credential)
 app.command("config")(login.show_config)
+app.command("alias")(alias.alias)
 
 
 def main() -> None:
-    ended(lambda: app(prog_name="convoy"))
+    run_and_exit(lambda: app(prog_name="convoy"))
 
 
-def ended(run: Callable[[], object]) -> None:
-    """No way out of here shows a traceback for what a person or a network can do."""
+def run_and_exit(run: Callable[[], object]) -> None:
+    """Runs a command, and turns its expected failures into messages and exit codes instead of tracebacks."""
     try:
         run()
     except Problem as problem:
@@ -96,7 +106,7 @@ def ended(run: Callable[[], object]) -> None:
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
     except BrokenPipeError:
-        _hush()
+        _discard_stdout()
         sys.exit(Exit.ERROR)
     except SystemExit:
         _flush()
@@ -104,15 +114,15 @@ def ended(run: Callable[[], object]) -> None:
 
 
 def _flush() -> None:
-    """Flush stdout; the reader of a pipe may be gone before the last bytes are written."""
+    """Flushes stdout. The reader of a pipe may close it before the last bytes are written."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        _hush()
+        _discard_stdout()
 
 
-def _hush() -> None:
-    """Point stdout at /dev/null after a broken pipe, so that the interpreter's own flush at exit does not fail."""
+def _discard_stdout() -> None:
+    """Points stdout at /dev/null after a broken pipe, so that the interpreter's own flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,7 +1,7 @@
-"""The terminal: tables, colours, JSON and YAML. Knows nothing of jobs or clusters.
+"""Prints tables, colours, JSON and YAML. It knows neither jobs nor clusters.
 
-A terminal gets colours and its own width; a pipe gets plain columns, one line a row, never wrapped. What came from the
-server is printed without control characters, so that no manifest can control the reader's terminal.
+A terminal gets colours and its own width. A pipe gets plain columns, one line for each row, never wrapped. Text from the server
+is printed without control characters, so that no manifest can control the reader's terminal.
 """
 
 import json
@@ -38,7 +38,7 @@ FULL, HALF = "█", "▒"
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Where a command's words go."""
+    """The output of a command: results to stdout, notes and errors to stderr."""
 
     out: Console
     err: Console
@@ -47,7 +47,7 @@ class Screen:
         self.out.print(Text(clean(text), style=style), soft_wrap=True)
 
     def note(self, text: str, style: str = "dim") -> None:
-        """Beside the result: a pipe never sees it."""
+        """Prints a remark to stderr, so that it is not part of the result."""
         self.err.print(Text(clean(text), style=style), soft_wrap=True)
 
     def table(
@@ -68,14 +68,14 @@ class Screen:
 
         self.out.file.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
 
-    def document(self, value: object, form: str, say: Callable[[Any], str]) -> None:
-        """As YAML, as JSON, or in words of its own."""
+    def document(self, value: object, form: str, render: Callable[[Any], str]) -> None:
+        """Prints the value as YAML, as JSON, or as ``render`` formats it."""
         if form == "yaml":
             self.yaml(value)
         elif form == "json":
             self.json(value)
         else:
-            self.out.file.write(clean(say(value)))
+            self.out.file.write(clean(render(value)))
         self.out.file.flush()
 
     def problem(self, problem: Problem) -> None:
@@ -86,7 +86,7 @@ class Screen:
             self.err.print(Text(f"hint: {clean(problem.hint)}", style="dim"), soft_wrap=True)
 
     def bytes(self, chunk: bytes) -> None:
-        """A log, exactly as the pod wrote it."""
+        """Prints a log exactly as the pod wrote it."""
         self.out.file.flush()
         self.out.file.buffer.write(chunk)  # type: ignore[attr-defined]  # rich types it as a text stream
         self.out.file.flush()
@@ -97,14 +97,14 @@ def screen() -> Screen:
 
 
 def _console(file: TextIO) -> Console:
-    """``NO_COLOR`` is honoured by rich; ``COLUMNS`` too, for a pipe as well."""
+    """A console for the file. Rich respects ``NO_COLOR`` and ``COLUMNS``, the latter for pipes too."""
     piped = not file.isatty()
     width = PIPE_WIDTH if piped and "COLUMNS" not in os.environ else None
     return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
 
 
 def _grid(headers: Sequence[str], cells: list[list[str]], indent: int, headed: bool) -> Table:
-    """Columns as wide as their content; the last one folds."""
+    """A table with columns as wide as their content. Only the last column wraps."""
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold", show_header=headed)
     if indent:
         table.add_column("", width=max(indent - 3, 0))
@@ -125,11 +125,12 @@ def _aligned(rows: list[list[str]], margin: str) -> list[str]:
 
 
 def clean(text: str) -> str:
-    return "".join(each if each.isprintable() or each in "\n\t" else "�" for each in text)
+    """The text with a replacement for every control character except newline and tab."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
 
 
 def bar(used: int, held: int, total: int, width: int = 20) -> str:
-    """Used, then held, then free: ``████▒▒░░░░``. Something used is never drawn as nothing."""
+    """Draws used, held and free amounts: ``████▒▒░░░░``. An amount above zero gets at least one character."""
     if total <= 0:
         return "░" * width
     filled = min(width, max(round(width * used / total), 1 if used else 0))

@@ -1,13 +1,13 @@
-"""How a command fails: one sentence for a person, a hint what to do next, and an exit code that scripts may rely on.
+"""How a command fails: one sentence, a hint what to do next, and an exit code that scripts may rely on.
 
-Knows nothing of HTTP or of the terminal.
+It knows neither HTTP nor the terminal.
 """
 
 from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """Stable: documented in `convoy --help`."""
+    """The exit codes. They are stable, and documented in `convoy --help`."""
 
     OK = 0
     ERROR = 1
@@ -19,7 +19,7 @@ class Exit(IntEnum):
 
 
 class Problem(Exception):
-    """Ends the command; ``details`` are lines of their own, such as one per wrong field."""
+    """Ends the command with a message. ``details`` are printed on separate lines, for example one for each wrong field."""
 
     def __init__(
         self, message: str, *, hint: str = "", exit_code: Exit = Exit.ERROR, details: tuple[str, ...] = ()

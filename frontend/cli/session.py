@@ -1,4 +1,4 @@
-"""What every command has at hand: the screen, the server, and how an object is found by its name."""
+"""What all commands share: the screen, the API client, and functions that find objects by name."""
 
 import os
 from dataclasses import dataclass, field
@@ -13,8 +13,19 @@ from frontend.cli.job_kinds import word_of
 from frontend.cli.kinds import JOBS, Kind
 from frontend.cli.output import Screen, screen
 from frontend.cli.problems import Exit, Problem, missing
+from frontend.cli.submit import kinds as trainers
 
 DEFAULT_NAMESPACE = os.environ.get("CONVOY_NAMESPACE", "default")
+
+
+def _types(incomplete: str) -> list[str]:
+    return [trainer.word for trainer in trainers.ALL if trainer.word.startswith(incomplete)]
+
+
+Type = Annotated[
+    str,
+    typer.Option("-T", "--type", help="The type of the job as arena has it, such as mpijob.", autocompletion=_types),
+]
 Namespace = Annotated[str, typer.Option("-n", "--namespace", help="The namespace.", show_default=True)]
 
 
@@ -46,23 +57,23 @@ def session_of(context: typer.Context) -> Session:
 
 
 def select(api: Api, kind: Kind, namespace: str, *, name: str = "", labels: str = "") -> list[Item]:
-    """Objects of a kind; an empty namespace means all of them."""
-    wanted: dict[str, Any] = {"kind": kind.api_kind, "group": kind.api_group, "name": name, "labels": labels}
+    """The objects of a kind that match. An empty namespace means all namespaces."""
+    params: dict[str, Any] = {"kind": kind.api_kind, "group": kind.api_group, "name": name, "labels": labels}
     if kind.namespaced:
-        wanted["namespace"] = namespace
-    found = api.list(kind.path + "/", wanted)
-    return [each for each in found if _matches(each, kind, name, labels)]
+        params["namespace"] = namespace
+    items = api.list(kind.path + "/", params)
+    return [item for item in items if _matches(item, kind, name, labels)]
 
 
 def _matches(item: Item, kind: Kind, name: str, labels: str) -> bool:
-    """What a server that does not know the filter left in."""
-    mine = item.get("labels") or {}
+    """Whether the item passes the filters. Checked here too, because an older server may ignore filters it does not know."""
+    item_labels = item.get("labels") or {}
     pairs = [pair.partition("=") for pair in labels.split(",") if pair]
     return (
         (not name or _name(item) == name)
         and (not kind.api_kind or item.get("kind", kind.api_kind) == kind.api_kind)
         and (not kind.api_group or str(item.get("api_version", "")).startswith(f"{kind.api_group}/"))
-        and all(mine.get(key) == value if sign else key in mine for key, sign, value in pairs)
+        and all(item_labels.get(key) == value if sign else key in item_labels for key, sign, value in pairs)
     )
 
 
@@ -71,15 +82,15 @@ def _name(item: Item) -> str:
 
 
 def job(api: Api, name: str, namespace: str, kind: Kind = JOBS) -> Item:
-    """The one job of this name; two kinds may share a name, then the kind has to be said."""
-    found = select(api, kind, namespace, name=name)
-    if not found:
-        hint = f"`convoy get jobs -n {namespace}` lists what there is"
+    """The job of this name. Fails if jobs of several kinds have the name and ``kind`` does not select one."""
+    jobs = select(api, kind, namespace, name=name)
+    if not jobs:
+        hint = f"`convoy get jobs -n {namespace}` lists the jobs"
         raise missing(f"there is no {kind.word} {name!r} in namespace {namespace}", hint)
-    if len(found) > 1:
-        kinds = ", ".join(f"{word_of(api, each)} {name}" for each in found)
+    if len(jobs) > 1:
+        kinds = ", ".join(f"{word_of(api, job)} {name}" for job in jobs)
         raise Problem(f"{name!r} names several jobs", hint=f"say which: {kinds}", exit_code=Exit.USAGE)
-    return found[0]
+    return jobs[0]
 
 
 def job_path(item: Item, *more: str) -> str:
@@ -87,12 +98,12 @@ def job_path(item: Item, *more: str) -> str:
 
 
 def one(api: Api, kind: Kind, name: str, namespace: str) -> Item:
-    """An object of any kind, whole where the API has more to say of one than in a list."""
+    """One object of any kind, in the detailed form where the API has one."""
     if kind.path == "jobs":
         return dict(api.get(job_path(job(api, name, namespace, kind))))
     if kind.path == "clusters":
         return dict(api.get(at("clusters", name)))
-    found = select(api, kind, namespace, name=name)
-    if not found:
+    items = select(api, kind, namespace, name=name)
+    if not items:
         raise missing(f"there is no {kind.word} {name!r}" + (f" in namespace {namespace}" if kind.namespaced else ""))
-    return found[0]
+    return items[0]

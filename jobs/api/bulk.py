@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -11,6 +10,7 @@ from rest_framework.views import APIView
 
 from fleet.api.clusters import visible
 from fleet.api.http.permissions import SignedIn
+from fleet.db import clock
 from fleet.services.authorization import access
 from jobs.core.failover.lifecycle import Action
 from jobs.models import Job
@@ -62,7 +62,7 @@ class BulkView(APIView):
             rows,
             lambda job: _refusal(request.user, action, job),
             by=request.user.get_username(),
-            now=timezone.now(),
+            now=clock.now(),
             preview=body["preview"],
         )
         done = sum(each.done for each in results)

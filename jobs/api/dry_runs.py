@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -10,10 +9,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from fleet.api.http.permissions import SignedIn
+from fleet.db import clock
 from fleet.services.authorization import access
 from jobs.api.bodies import PARSERS
 from jobs.api.manifests import MANIFESTS, allowed_documents
-from jobs.api.serializers import ReasonSerializer
+from jobs.api.serializers import ReasonSerializer, visible_name
 from jobs.services.submission import dry_runs
 
 
@@ -29,6 +29,9 @@ class ReclaimedSerializer(serializers.Serializer[Any]):
     cluster = serializers.CharField()
     message = serializers.CharField()
     lost_gpu_hours = serializers.FloatField(help_text="of work that it has not saved")
+    not_before = serializers.DateTimeField(
+        allow_null=True, help_text="when it would leave at the earliest, by the min-runtime of queues; null: at once"
+    )
 
 
 class StartSerializer(serializers.Serializer[Any]):
@@ -50,7 +53,7 @@ class DryRunJobSerializer(serializers.Serializer[Any]):
 
     @extend_schema_field(ReasonSerializer(allow_null=True))
     def get_reason(self, outcome: dry_runs.Outcome) -> dict[str, Any] | None:
-        return ReasonSerializer(outcome.reason.as_json()).data if outcome.reason else None
+        return ReasonSerializer(outcome.reason.as_json(), context=self.context).data if outcome.reason else None
 
 
 class DryRunSerializer(serializers.Serializer[Any]):
@@ -65,10 +68,10 @@ class DryRunView(APIView):
     def post(self, request: Request) -> Response:
         """Whether jobs would be admitted now, beside all that wait, and whom they would take their place back from."""
         documents = allowed_documents(request, "apply")
-        outcomes = dry_runs.preview_outcomes(documents, by=request.user.get_username(), now=timezone.now())
-        answer = DryRunSerializer({"jobs": outcomes}).data
-        allowed = access.visible_namespaces(request.user)
+        outcomes = dry_runs.preview_outcomes(documents, by=request.user.get_username(), now=clock.now())
+        answer = DryRunSerializer({"jobs": outcomes}, context={"request": request}).data
+        sees = access.sees(request.user)
         for each in (victim for job in answer["jobs"] for victim in job["reclaims"]):
-            if allowed is not None and each["name"].partition("/")[0] not in allowed:
+            if not visible_name(each["name"], sees):
                 each["id"] = each["name"] = ""
         return Response(answer)

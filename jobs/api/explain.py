@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,6 +12,7 @@ from rest_framework.views import APIView
 
 from fleet.api.clusters import visible
 from fleet.api.http.permissions import ByRole, Guarded
+from fleet.db import clock
 from fleet.errors import NotFound
 from fleet.services.authorization import access
 from jobs.api.placement import SpeedSerializer
@@ -227,8 +227,5 @@ class ExplainView(Guarded, APIView):
         if job is None:
             raise NotFound("there is no such job")
         self.check_object_permissions(request, job)
-        allowed = access.visible_namespaces(request.user)
-        explanation = explaining.explain_job(
-            job, timezone.now(), lambda namespace: allowed is None or namespace in allowed
-        )
+        explanation = explaining.explain_job(job, clock.now(), access.sees(request.user))
         return Response(ExplanationSerializer(explanation, context={"request": request, "explained": job}).data)

@@ -11,6 +11,7 @@ from django.db.models import F, QuerySet
 from django.http import StreamingHttpResponse
 from rest_framework import serializers
 from rest_framework.filters import OrderingFilter
+from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 
 from fleet.api.http.pagination import Pages
@@ -119,11 +120,21 @@ class GroupsSerializer(serializers.Serializer[Any]):
     results = GroupSerializer(many=True)
 
 
-class _Line:
+class Line:
     """A file that hands each line on."""
 
     def write(self, text: str) -> str:
         return text
+
+
+class AsPlainText(BaseContentNegotiation):
+    """A log or a file is text whatever the reader says it accepts."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        return parsers[0]
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        return renderers[0], renderers[0].media_type
 
 
 class ExportQuery(serializers.Serializer[Any]):
@@ -157,10 +168,10 @@ def as_csv(rows: QuerySet[Job]) -> StreamingHttpResponse:
 
 
 def _lines(rows: QuerySet[Job]) -> Iterator[str]:
-    writer = csv.writer(_Line())
+    writer = csv.writer(Line())
     yield writer.writerow(_CSV)
     for row in _iterate_rows(rows):
-        yield writer.writerow([_plain(cell) for cell in row])
+        yield writer.writerow([plain(cell) for cell in row])
 
 
 def _iterate_rows(rows: QuerySet[Job]) -> Iterator[tuple[Any, ...]]:
@@ -171,7 +182,7 @@ def _iterate_rows(rows: QuerySet[Job]) -> Iterator[tuple[Any, ...]]:
     return iter(named[:EXPORTED].iterator(chunk_size=2000))
 
 
-def _plain(cell: Any) -> Any:
+def plain(cell: Any) -> Any:
     """Nothing a spreadsheet would take for a formula."""
     if hasattr(cell, "isoformat"):
         return cell.isoformat()

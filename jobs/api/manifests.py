@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -12,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from fleet.api.http.permissions import SignedIn
+from fleet.db import clock
 from fleet.errors import InvalidInput
 from fleet.services.authorization import access
 from jobs.api.bodies import PARSERS, refuse_forms
@@ -38,7 +38,7 @@ class ApplyView(APIView):
     @extend_schema(request=MANIFESTS, responses=AppliedListSerializer)
     def post(self, request: Request) -> Response:
         documents = allowed_documents(request, "apply")
-        applied = submit.apply(documents, by=request.user.get_username(), now=timezone.now())
+        applied = submit.apply(documents, by=request.user.get_username(), now=clock.now())
         return Response(AppliedListSerializer({"results": applied}).data)
 
 
@@ -51,7 +51,7 @@ class DeleteView(APIView):
     @extend_schema(request=MANIFESTS, responses=DeletedListSerializer)
     def post(self, request: Request) -> Response:
         documents = allowed_documents(request, "delete")
-        by, now = request.user.get_username(), timezone.now()
+        by, now = request.user.get_username(), clock.now()
         return Response({"results": [_delete(document, by, now) for document in documents]})
 
 

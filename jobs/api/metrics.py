@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -17,6 +16,8 @@ from fleet.api import supply
 from fleet.api.http.exposition import counted
 from fleet.api.http.problems import problem
 from fleet.api.sign_in.authentication import TokenAuthentication
+from fleet.core import units
+from fleet.db import clock
 from fleet.models import Cluster
 from fleet.services.authorization import access
 from fleet.services.operations import lease_requests
@@ -88,7 +89,7 @@ def _cycles() -> Iterator[Metric]:
 
 
 def _amounts(clusters: Iterable[Cluster]) -> Iterator[Metric]:
-    now = timezone.now()
+    now = clock.now()
     gpus = GaugeMetricFamily("convoy_gpus", "GPUs of a member", labels=["cluster", "kind"])
     nodes = GaugeMetricFamily("convoy_nodes", "Nodes of a member", labels=["cluster", "kind"])
     silence = GaugeMetricFamily("convoy_cluster_silence_seconds", "Time since a member answered", labels=["cluster"])
@@ -100,7 +101,7 @@ def _amounts(clusters: Iterable[Cluster]) -> Iterator[Metric]:
     for cluster in clusters:
         amounts: supply.Supply = cluster.supply  # type: ignore[attr-defined]  # set by fleet.api.supply
         for kind in ("allocatable", "requested", "held", "free"):
-            total = sum(row[kind] for resource, row in amounts.capacity.items() if resource.endswith("/gpu"))
+            total = sum(row[kind] for resource, row in amounts.capacity.items() if units.is_gpu(resource))
             gpus.add_metric([cluster.name, kind], total)
         for kind, count in amounts.nodes.items():
             nodes.add_metric([cluster.name, kind], count)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -10,6 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from fleet.api.http.permissions import SignedIn
+from fleet.db import clock
 from jobs.api.bodies import PARSERS
 from jobs.api.manifests import MANIFESTS, allowed_documents
 from jobs.api.serializers import AppliedSerializer, GangRoleSerializer, ReasonSerializer, ShortSerializer
@@ -32,7 +32,7 @@ class OutlookSerializer(serializers.Serializer[Any]):
 
     @extend_schema_field(ReasonSerializer(allow_null=True))
     def get_reason(self, outlook: previews.Outlook) -> dict[str, Any] | None:
-        return ReasonSerializer(outlook.reason.as_json()).data if outlook.reason else None
+        return ReasonSerializer(outlook.reason.as_json(), context=self.context).data if outlook.reason else None
 
     @extend_schema_field(ShortSerializer(many=True))
     def get_clusters(self, outlook: previews.Outlook) -> list[Any]:
@@ -53,5 +53,5 @@ class ApplyPreviewView(APIView):
     def post(self, request: Request) -> Response:
         """Refuses what ``apply`` refuses, in the same words."""
         documents = allowed_documents(request, "apply")
-        preview = previews.preview_manifests(documents, by=request.user.get_username(), now=timezone.now())
-        return Response(ApplyPreviewSerializer(preview).data)
+        preview = previews.preview_manifests(documents, by=request.user.get_username(), now=clock.now())
+        return Response(ApplyPreviewSerializer(preview, context={"request": request}).data)

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers, viewsets
@@ -13,7 +12,9 @@ from rest_framework.response import Response
 
 from fleet.api.clusters import visible
 from fleet.api.http.permissions import ByRole, Guarded
+from fleet.db import clock
 from fleet.services.authorization import access
+from jobs.api.serializers import visible_name
 from jobs.api.views import UID
 from jobs.models import Job
 from jobs.services.scheduling import estimates, queueing
@@ -57,12 +58,9 @@ class QueueUnitSerializer(serializers.Serializer[Any]):
 
     def to_representation(self, unit: queueing.QueueUnit) -> dict[str, Any]:
         """Jobs of namespaces that the reader may not see have no name here."""
-        allowed = access.visible_namespaces(self.context["request"].user)
+        sees = access.sees(self.context["request"].user)
         shown: dict[str, Any] = super().to_representation(unit)
-        for field in ("ahead", "blocker"):
-            if allowed is not None and shown[field].partition("/")[0] not in allowed:
-                shown[field] = ""
-        return shown
+        return {**shown, **{field: visible_name(shown[field], sees) for field in ("ahead", "blocker")}}
 
     def get_code(self, unit: queueing.QueueUnit) -> str:
         return str((unit.job.reason or {}).get("code", ""))
@@ -92,7 +90,7 @@ class QueueUnitViewSet(Guarded, viewsets.GenericViewSet[Job]):
     filter_backends = []
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), "starts": estimates.estimated_starts(timezone.now())}
+        return {**super().get_serializer_context(), "starts": estimates.estimated_starts(clock.now())}
 
     def get_queryset(self) -> QuerySet[Job]:
         return visible(queueing.units(), self.request.user)
@@ -124,9 +122,7 @@ class QueueUnitViewSet(Guarded, viewsets.GenericViewSet[Job]):
         serializer = MoveSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         by = request.user.get_username()
-        return Response(
-            self._shown(queue_moves.move(job, serializer.validated_data["queue"], by=by, now=timezone.now()))
-        )
+        return Response(self._shown(queue_moves.move(job, serializer.validated_data["queue"], by=by, now=clock.now())))
 
     def _shown(self, job: Job) -> Any:
         return self.get_serializer(queueing.describe([job])[0]).data

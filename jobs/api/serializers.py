@@ -1,11 +1,13 @@
 """How demand looks in JSON: jobs, what was decided for them, policies, and the names (only) of what travels along."""
 
+from collections.abc import Callable
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from fleet.models import Pod
+from fleet.services.authorization import access
 from jobs.api.placement import PlacementSerializer, placement_of
 from jobs.core.failover.causes import Cause
 from jobs.core.failover.lifecycle import Action
@@ -13,7 +15,10 @@ from jobs.core.life.shares import ShareState
 from jobs.kinds import registry
 from jobs.kinds.base import without_resolved
 from jobs.models import Attempt, Binding, Dependent, Job, Policy
+from jobs.services.lifecycle import other_copies, sizes, state_preservation
+from jobs.services.lifecycle.other_copies import CopyCode
 from jobs.services.submission import actions as submission_actions
+from quotas.core.job_names import namespace_of
 
 
 @extend_schema_serializer(deprecate_fields=("short",))
@@ -43,11 +48,37 @@ class QuotaVerdictSerializer(serializers.Serializer[Any]):
     min = serializers.IntegerField(required=False, help_text="instead of max, for a job that may not be preempted")
     entitled = serializers.BooleanField(required=False, help_text="others borrow what it was promised")
     position = serializers.IntegerField(required=False)
-    blocker = serializers.CharField(required=False, help_text="the job that holds up the queue")
+    blocker = serializers.CharField(
+        required=False, help_text="the job that holds up the queue; empty when it is not the caller's to see"
+    )
     queue = serializers.CharField(required=False, help_text="the queue that is closed")
     state = serializers.CharField(required=False, help_text="of that queue")
-    from_jobs = serializers.ListField(child=serializers.CharField(), required=False, help_text="who leaves for it")
+    from_jobs = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="jobs that leave for it; empty names are not the caller's to see",
+    )
     until = serializers.DateTimeField(required=False, allow_null=True, help_text="when they are gone at the latest")
+
+    def to_representation(self, verdict: Any) -> dict[str, Any]:
+        """Without the names of jobs that the reader may not see; without a reader, without any."""
+        shown: dict[str, Any] = super().to_representation(verdict)
+        request = self.context.get("request")
+        sees = access.sees(request.user) if request else _sees_none
+        if "blocker" in shown:
+            shown["blocker"] = visible_name(shown["blocker"], sees)
+        if "from_jobs" in shown:
+            shown["from_jobs"] = [visible_name(name, sees) for name in shown["from_jobs"]]
+        return shown
+
+
+def visible_name(name: str, sees: Callable[[str], bool]) -> str:
+    """``namespace/name``, with its kind or without; empty when the reader may not read the namespace."""
+    return name if sees(namespace_of(name)) else ""
+
+
+def _sees_none(namespace: str) -> bool:
+    return False
 
 
 @extend_schema_field({"allOf": [{"type": "string", "enum": [cause.value for cause in Cause]}]})
@@ -68,6 +99,28 @@ class GangRoleSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     replicas = serializers.IntegerField()
     request = serializers.DictField(child=serializers.IntegerField())
+
+
+class RoleSizeSerializer(serializers.Serializer[Any]):
+    replicas = serializers.IntegerField(help_text="the size in force")
+    min = serializers.IntegerField()
+    max = serializers.IntegerField(allow_null=True, help_text="null: the quota's alone")
+
+
+class GrowthSerializer(serializers.Serializer[Any]):
+    """A growth that waits for quota and for room on the job's cluster."""
+
+    sizes = serializers.DictField(child=serializers.IntegerField(), help_text="pods by role")
+    by = serializers.CharField()
+    at = serializers.DateTimeField()
+    reason = ReasonSerializer(required=False, help_text="why the job has not grown yet")
+
+
+class ResizeSerializer(serializers.Serializer[Any]):
+    role = serializers.CharField(
+        default="", allow_blank=True, max_length=253, help_text="may be left out where only one role can be resized"
+    )
+    replicas = serializers.IntegerField(min_value=0, max_value=2**31 - 1)
 
 
 class AllowedSerializer(serializers.Serializer[Any]):
@@ -101,16 +154,29 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     reason = ReasonSerializer(read_only=True, allow_null=True)
     roles = GangRoleSerializer(many=True, read_only=True)
     total = serializers.DictField(child=serializers.IntegerField(), read_only=True)
+    size = serializers.DictField(
+        child=RoleSizeSerializer(),
+        read_only=True,
+        allow_null=True,
+        help_text="by role; null: not resized while it runs",
+    )
+    resize = serializers.SerializerMethodField(help_text="the growth that waits; null: none does")
     actions = serializers.SerializerMethodField()
 
     class Meta:
         model = Job
         fields: tuple[str, ...] = (
             "id", "kind", "api_version", "namespace", "name", "labels", "state", "reason", "cluster", "attempt",
-            "created_at", "queued_at", "started_at", "finished_at", "deleting_at", "roles", "gpus", "total", "priority",
+            "created_at", "queued_at", "started_at", "finished_at", "deleting_at", "roles", "size", "resize", "gpus", "total",
+            "priority",
             "suspended", "policy", "leaf", "preemptible", "resource_version", "actions",
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = fields
+
+    @extend_schema_field(GrowthSerializer(allow_null=True))
+    def get_resize(self, job: Job) -> dict[str, Any] | None:
+        growth = sizes.shown(job)
+        return None if growth is None else dict(GrowthSerializer(growth, context=self.context).data)
 
     @extend_schema_field(ActionsSerializer)
     def get_actions(self, job: Job) -> dict[str, dict[str, Any]]:
@@ -143,6 +209,32 @@ class ShareSerializer(serializers.Serializer[Any]):
     state = ShareStateField(help_text="Lost: it has left; what it had completed counts")
 
 
+class PreservedStateSerializer(serializers.Serializer[Any]):
+    """A value that the job's policy keeps for later attempts."""
+
+    name = serializers.CharField(help_text="aliasLabelName of the rule")
+    value = serializers.CharField(allow_blank=True)
+    attempt = serializers.IntegerField(help_text="the attempt that reported it; 0: there is no value yet")
+    at = serializers.DateTimeField(allow_null=True)
+    problem = serializers.CharField(allow_blank=True, help_text="why a later value is not kept; empty: there is none")
+
+
+@extend_schema_field({"allOf": [{"type": "string", "enum": [code.value for code in CopyCode]}]})
+class CopyCodeField(serializers.CharField):
+    """As `StateField`."""
+
+
+class OtherCopySerializer(serializers.Serializer[Any]):
+    """A copy of an attempt that the job has left, which may run beside the current one."""
+
+    code = CopyCodeField()
+    message = serializers.CharField()
+    attempt = serializers.IntegerField()
+    cluster = serializers.CharField()
+    since = serializers.DateTimeField(allow_null=True, help_text="when the job left it")
+    current = serializers.IntegerField(help_text="the attempt that counts")
+
+
 class WrittenManifestField(serializers.DictField):
     """As the person wrote it."""
 
@@ -157,9 +249,23 @@ class JobDetailSerializer(JobSerializer):
     binding = serializers.SerializerMethodField()
     placement = serializers.SerializerMethodField(help_text="where its ranks are; null where no nodes were chosen")
 
+    other_copies = serializers.SerializerMethodField(help_text="copies that may run beside its current one")
+    preserved_state = serializers.SerializerMethodField(help_text="what its later attempts get; empty without rules")
+
     class Meta(JobSerializer.Meta):
-        fields = (*JobSerializer.Meta.fields, "generation", "manifest", "status", "shares", "binding", "placement")
+        fields = (
+            *JobSerializer.Meta.fields, "generation", "manifest", "status", "shares", "binding", "placement",
+            "preserved_state", "other_copies",
+        )  # fmt: skip
         read_only_fields = fields
+
+    @extend_schema_field(OtherCopySerializer(many=True))
+    def get_other_copies(self, job: Job) -> list[dict[str, Any]]:
+        return [dict(OtherCopySerializer(copy).data) for copy in other_copies.beside(job)]
+
+    @extend_schema_field(PreservedStateSerializer(many=True))
+    def get_preserved_state(self, job: Job) -> list[dict[str, Any]]:
+        return [dict(PreservedStateSerializer(value).data) for value in state_preservation.shown(job)]
 
     @extend_schema_field(PlacementSerializer(allow_null=True))
     def get_placement(self, job: Job) -> dict[str, Any] | None:

@@ -3,15 +3,19 @@
 from django.urls import re_path
 from rest_framework.routers import SimpleRouter
 
+from jobs.api.attempts import AttemptsView
 from jobs.api.bulk import BulkView
 from jobs.api.dry_runs import DryRunView
+from jobs.api.evictions import EvictionsView
 from jobs.api.explain import ExplainView
+from jobs.api.gpu_hours import GpuHoursView
 from jobs.api.gpus import GpuMapView, GpuModelsView, NodeDevicesView
 from jobs.api.manifests import ApplyView, DeleteView
 from jobs.api.placement import SpeedsView
 from jobs.api.previews import ApplyPreviewView
 from jobs.api.queueunits import QueueUnitViewSet
 from jobs.api.schemas import KindsView, PlaceView
+from jobs.api.series import SeriesView
 from jobs.api.views import UID, BindingViewSet, DependentViewSet, JobViewSet, PolicyViewSet
 from jobs.api.whatif import WhatIfView
 
@@ -24,10 +28,14 @@ router.register("queueunits", QueueUnitViewSet, "queueunit")
 urlpatterns = [
     re_path("^apply/?$", ApplyView.as_view(), name="apply"),
     re_path("^apply/preview/?$", ApplyPreviewView.as_view(), name="apply-preview"),
+    re_path("^clusters/(?P<name>[^/]+)/evictions/?$", EvictionsView.as_view(), name="cluster-evictions"),
     re_path("^gpus/?$", GpuModelsView.as_view(), name="gpus"),
     re_path("^gpus/(?P<name>[^/]+)/?$", GpuMapView.as_view(), name="gpu-map"),
     re_path("^gpus/(?P<name>[^/]+)/(?P<node>[^/]+)/?$", NodeDevicesView.as_view(), name="gpu-node"),
+    re_path("^attempts/?$", AttemptsView.as_view(), name="attempts"),
+    re_path("^gpu-hours/?$", GpuHoursView.as_view(), name="gpu-hours"),
     re_path("^speeds/?$", SpeedsView.as_view(), name="speeds"),
+    re_path("^series/?$", SeriesView.as_view(), name="series"),
     re_path("^schemas/?$", KindsView.as_view(), name="schemas"),
     re_path("^schemas/fields/?$", PlaceView.as_view(), name="schema-fields"),
     re_path("^delete/?$", DeleteView.as_view(), name="delete"),

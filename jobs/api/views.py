@@ -1,18 +1,17 @@
 """Jobs, policies, bindings and dependents over REST: parse, authorise, call one service, render."""
 
+from functools import partial
 from typing import Any
 
 import django_filters
 from django.db.models import Count, QuerySet
 from django.http import HttpResponseBase
-from django.utils import timezone
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import mixins, viewsets
 from rest_framework.decorators import action
 from rest_framework.filters import SearchFilter
-from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -20,10 +19,22 @@ from fleet.api.clusters import visible
 from fleet.api.http import auditing
 from fleet.api.http.permissions import ByRole, Guarded
 from fleet.api.serializers import EventSerializer
+from fleet.api.sign_in.authentication import user_of_now
+from fleet.db import clock
 from fleet.models import Event, Pod
+from fleet.services.authorization import access
 from jobs import queries
 from jobs.api.history import CopySerializer, TimelineSerializer, shown
-from jobs.api.listing import ExportQuery, GroupsQuery, GroupsSerializer, JobFilter, JobPages, SteadyOrder, as_file
+from jobs.api.listing import (
+    AsPlainText,
+    ExportQuery,
+    GroupsQuery,
+    GroupsSerializer,
+    JobFilter,
+    JobPages,
+    SteadyOrder,
+    as_file,
+)
 from jobs.api.logs import LogsQuery, plain_text
 from jobs.api.serializers import (
     AttemptSerializer,
@@ -33,29 +44,20 @@ from jobs.api.serializers import (
     JobSerializer,
     PodSerializer,
     PolicySerializer,
+    ResizeSerializer,
 )
 from jobs.models import Binding, Dependent, Job, Policy
 from jobs.services.inspect import history, logs
-from jobs.services.submission import actions
+from jobs.services.submission import actions, resizing
 
 UID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _HEAVY = ("manifest", "status", "waited")
 _ID = OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH)
 
 
-class AsPlainText(BaseContentNegotiation):
-    """A log is text whatever the reader says it accepts."""
-
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        return parsers[0]
-
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
-        return renderers[0], renderers[0].media_type
-
-
 class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
     kind = "Job"
-    verbs = {"destroy": "delete", "suspend": "suspend", "resume": "resume"}
+    verbs = {"destroy": "delete", "suspend": "suspend", "resume": "resume", "resize": "apply"}
     permission_classes = [ByRole]
     serializer_class = JobSerializer
     filterset_class = JobFilter
@@ -78,27 +80,37 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
 
     @extend_schema(responses=JobDetailSerializer, parameters=[_ID])
     def retrieve(self, request: Request, id: str) -> Response:
-        return Response(JobDetailSerializer(self.get_object()).data)
+        return Response(self._fresh())
 
     @extend_schema(responses={202: JobDetailSerializer}, parameters=[_ID])
     def destroy(self, request: Request, id: str) -> Response:
         """The job stays visible, with ``deleting_at``, until its copies are gone from the members."""
         job = self.get_object()
-        shown = JobDetailSerializer(job).data
-        now = timezone.now()
+        shown = self._whole(job)
+        now = clock.now()
         gone = actions.delete(job, by=request.user.get_username(), now=now)
         return Response({**shown, "deleting_at": now} if gone else self._fresh(), status=202)
 
     @extend_schema(request=None, responses={202: JobDetailSerializer}, parameters=[_ID])
     @action(detail=True, methods=["post"])
     def suspend(self, request: Request, id: str) -> Response:
-        actions.suspend(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        actions.suspend(self.get_object(), by=request.user.get_username(), now=clock.now())
         return Response(self._fresh(), status=202)
 
     @extend_schema(request=None, responses={202: JobDetailSerializer}, parameters=[_ID])
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, id: str) -> Response:
-        actions.resume(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        actions.resume(self.get_object(), by=request.user.get_username(), now=clock.now())
+        return Response(self._fresh(), status=202)
+
+    @extend_schema(request=ResizeSerializer, responses={202: JobDetailSerializer}, parameters=[_ID])
+    @action(detail=True, methods=["post"])
+    def resize(self, request: Request, id: str) -> Response:
+        """Gives a running job another number of pods. Fewer at once; more when its quota and its cluster have room."""
+        job, asked = self.get_object(), ResizeSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        wanted = {asked.validated_data["role"]: asked.validated_data["replicas"]}
+        resizing.resize(job, wanted, by=request.user.get_username(), now=clock.now())
         return Response(self._fresh(), status=202)
 
     @extend_schema(parameters=[GroupsQuery], responses=GroupsSerializer)
@@ -142,7 +154,7 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
     @action(detail=True, filter_backends=[], pagination_class=None)
     def timeline(self, request: Request, id: str) -> Response:
         """Whose hands the job was in from submitted to done, and which gates it has passed."""
-        return Response(shown(history.timeline_of(self.get_object(), timezone.now())))
+        return Response(shown(history.timeline_of(self.get_object(), clock.now())))
 
     @extend_schema(responses=CopySerializer, filters=False, parameters=[_ID])
     @action(detail=True, filter_backends=[], pagination_class=None)
@@ -169,14 +181,23 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
         query = LogsQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         auditing.read(request, f"{job.kind}/log", job.namespace, job.name)
-        return plain_text(request._request, logs.stream(job, **query.validated_data))
+        log = logs.stream(job, request.user, **query.validated_data)
+        return plain_text(request._request, log, partial(_may_still_read, request, job.namespace))
+
+    def _whole(self, job: Job) -> Any:
+        return JobDetailSerializer(job, context=self.get_serializer_context()).data
 
     def _fresh(self) -> Any:
-        return JobDetailSerializer(self.get_object()).data
+        return self._whole(self.get_object())
 
     def _paged(self, rows: QuerySet[Any], serializer: Any) -> Response:
         page = self.paginate_queryset(rows)
         return self.get_paginated_response(serializer(page, many=True).data)
+
+
+def _may_still_read(request: Request, namespace: str) -> bool:
+    user = user_of_now(request)
+    return user is not None and access.may(user, access.READ, "Job", namespace)
 
 
 class PolicyFilter(django_filters.FilterSet):
@@ -210,7 +231,7 @@ class PolicyViewSet(Guarded, mixins.ListModelMixin, mixins.RetrieveModelMixin, v
     @extend_schema(responses={204: None}, parameters=[_ID])
     def destroy(self, request: Request, id: str) -> Response:
         """Placed jobs run on; waiting ones wait for another policy."""
-        actions.delete_policy(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        actions.delete_policy(self.get_object(), by=request.user.get_username(), now=clock.now())
         return Response(status=204)
 
 
@@ -260,5 +281,5 @@ class DependentViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[D
 
     @extend_schema(responses={204: None}, parameters=[_ID])
     def destroy(self, request: Request, id: str) -> Response:
-        actions.delete_dependent(self.get_object(), by=request.user.get_username(), now=timezone.now())
+        actions.delete_dependent(self.get_object(), by=request.user.get_username(), now=clock.now())
         return Response(status=204)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -10,6 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from fleet.api.http.permissions import SignedIn
+from fleet.db import clock
 from fleet.errors import invalid
 from fleet.services.authorization import access
 from jobs.api.serializers import ReasonSerializer
@@ -53,7 +53,7 @@ class StandSerializer(serializers.Serializer[Any]):
 
     @extend_schema_field(ReasonSerializer(allow_null=True))
     def get_reason(self, outcome: whatif.JobOutcome) -> Any:
-        return ReasonSerializer(outcome.reason.as_json()).data if outcome.reason else None
+        return ReasonSerializer(outcome.reason.as_json(), context=self.context).data if outcome.reason else None
 
 
 class StandsOtherwiseSerializer(serializers.Serializer[Any]):
@@ -86,12 +86,9 @@ class WhatIfView(APIView):
         serializer = SupposeSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         by = request.user.get_username()
-        outcome = WhatIfSerializer(
-            whatif.simulate_change(_suppose(request, serializer.validated_data), by=by, now=timezone.now())
-        ).data
-        allowed = access.visible_namespaces(request.user)
-        if allowed is not None:
-            outcome["differences"] = [each for each in outcome["differences"] if each["namespace"] in allowed]
+        answer = whatif.simulate_change(_suppose(request, serializer.validated_data), by=by, now=clock.now())
+        outcome, sees = WhatIfSerializer(answer, context={"request": request}).data, access.sees(request.user)
+        outcome["differences"] = [each for each in outcome["differences"] if sees(each["namespace"])]
         return Response(outcome)
 
 

@@ -34,6 +34,7 @@ class Code(StrEnum):
     MEMBER_REFUSED = "MemberRefused"
     APPLICATION_UNHEALTHY = "ApplicationUnhealthy"
     CLUSTER_LOST = "ClusterLost"
+    WAITING_FOR_CLUSTER = "WaitingForCluster"
     COPY_VANISHED = "CopyVanished"
     ATTEMPTS_EXHAUSTED = "AttemptsExhausted"
     DELETING = "Deleting"

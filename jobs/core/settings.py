@@ -33,7 +33,7 @@ class SchedulerSettings:
     rejected_retry_s: float = setting(
         30.0,
         "CONVOY_REJECTED_RETRY_S",
-        "seconds that a gang whose placement the database rejected is left out of the plans",
+        "seconds that a gang whose placement could not be planned or stored because of an error is left out of the plans",
         least=1,
         most=3600,
     )
@@ -111,6 +111,13 @@ class CycleSettings:
         "CONVOY_BIG_GANG_PATIENCE_S",
         "seconds that a big gang waits before nodes are reserved for it",
         most=30 * _DAY_S,
+    )
+    share_half_life_s: float = setting(
+        7 * _DAY_S,
+        "CONVOY_SHARE_HALF_LIFE_S",
+        "seconds after which GPU-time counts half in quota trees with `fair-share: OverTime`",
+        least=3600,
+        most=366 * _DAY_S,
     )
     estimate_trust_s: float = setting(
         _DAY_S,
@@ -243,4 +250,38 @@ class FailoverSettings:
         "seconds that pods may restart again and again before a job fails whose policy says nothing of application failover",
         least=1,
         most=30 * _DAY_S,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesSettings:
+    """Values over time: how long each step of them is kept, and how many there may be."""
+
+    fine_s: float = setting(
+        2 * 3600.0,
+        "CONVOY_SERIES_FINE_KEEP_S",
+        "seconds that values over time are kept in steps of 10 s; then in steps of a minute",
+        least=3600,
+        most=7 * _DAY_S,
+    )
+    minute_s: float = setting(
+        2 * _DAY_S,
+        "CONVOY_SERIES_MINUTE_KEEP_S",
+        "seconds that values over time are kept in steps of a minute; then in steps of an hour",
+        least=3 * 3600,
+        most=90 * _DAY_S,
+    )
+    hour_s: float = setting(
+        400 * _DAY_S,
+        "CONVOY_SERIES_HOUR_KEEP_S",
+        "seconds that values over time are kept at all",
+        least=2 * _DAY_S,
+        most=20 * 366 * _DAY_S,
+    )
+    most: int = setting(
+        20_000,
+        "CONVOY_SERIES_MAX",
+        "values kept over time: each of each cluster, GPU model, queue and team is one; beyond it new ones are not recorded",
+        least=100,
+        most=1_000_000,
     )

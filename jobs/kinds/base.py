@@ -14,6 +14,7 @@ from fleet.errors import FieldFault
 from fleet.kube import crds
 from fleet.kube.resources import Resource
 from jobs.core.manifest_fields import Faults, Manifest
+from jobs.core.resizing.bounds import Bounds
 
 __all__ = [
     "RESOLVED",
@@ -128,6 +129,8 @@ class Kind(Protocol):
     """Whether the kind's operator makes the group its pods start in."""
     phase_words: Mapping[str, Mapping[Phase, tuple[str, ...]]] = {}
     """By path in the status where the kind says how it stands: its words for each phase, the usual one first; "": none."""
+    phase_conditions: Mapping[Phase, str] = {phase: phase.value for phase in Phase}
+    """The conditions of the fleet's status that state a phase; a phase has none where that would mislead upstream's clients."""
     ends_pods: bool = True
     """Whether the kind's operator ends the running pods of a copy that is suspended; where not, the fleet does it."""
     makes_services: bool = False
@@ -140,6 +143,8 @@ class Kind(Protocol):
     """What `companions` makes, under the name of the copy; removed with it."""
     primary_roles: tuple[str, ...]
     """The roles whose log is the job's log: the first that the job has."""
+    how_to_resize: str = ""
+    """What a manifest has to state so that the job has bounds; empty: jobs of the kind never have any."""
     ttl_path: tuple[str, ...] = ("spec", "ttlSecondsAfterFinished")
     """Where a manifest says how long the job is kept after its end. The fleet honours it, and sends copies without it."""
 
@@ -173,6 +178,13 @@ class Kind(Protocol):
         """The roles and their pod templates inside ``manifest`` themselves, so that a caller may mark them."""
         ...
 
+    def keep_to_nodes(self, manifest: Manifest, labels: Mapping[str, Mapping[str, str]]) -> None:
+        """Keeps the pods of each role on nodes with these labels, beside whatever they ask of nodes themselves."""
+        for role, template in self.templates(manifest):
+            if stated := labels.get(role):
+                spec = template.setdefault("spec", {})
+                spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **stated}
+
     def primary_role(self, roles: Iterable[str]) -> str:
         """The chief among the roles of a job."""
         names = set(roles)
@@ -203,6 +215,14 @@ class Kind(Protocol):
 
     def set_replicas(self, manifest: Manifest, replicas: int, completions: int) -> None:
         """Reduces the manifest, in place, to the share of one cluster; of kinds that divide only."""
+        return
+
+    def bounds(self, manifest: Manifest) -> Mapping[str, Bounds]:
+        """By role that may be resized while the job runs, between which sizes; empty: none may. The manifest has no faults."""
+        return {}
+
+    def resize(self, manifest: Manifest, role: str, replicas: int) -> None:
+        """Gives a role of the manifest, or of a copy, another number of pods, in place; of roles with bounds only."""
         return
 
     def merge_statuses(self, statuses: Sequence[Manifest], left: Sequence[Manifest] = ()) -> Manifest:

@@ -1,8 +1,9 @@
 """batch/v1 Job: min(parallelism, completions) pods of one template, all in the role ``worker``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fleet.kube.resources import JOBS
+from jobs.core.resizing.bounds import Bounds
 from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State
 from jobs.kinds.pods import read_template
 
@@ -13,6 +14,7 @@ _INDEX = "batch.kubernetes.io/job-completion-index"
 class BatchJob(Kind):
     resource = JOBS
     primary_roles = ("worker",)
+    phase_conditions = {**Kind.phase_conditions, Phase.SUCCEEDED: "Complete"}
 
     def read(self, manifest: Manifest) -> Reading:
         faults = Faults()
@@ -55,6 +57,14 @@ class BatchJob(Kind):
         manifest["spec"]["parallelism"] = replicas
         if completions:
             manifest["spec"]["completions"] = completions
+
+    def bounds(self, manifest: Manifest) -> Mapping[str, Bounds]:
+        completions = manifest["spec"].get("completions")
+        stated_by = "1 and spec.completions" if completions is not None else "1; spec.completions is not set"
+        return {"worker": Bounds(1, completions, stated_by, "spec.parallelism")}
+
+    def resize(self, manifest: Manifest, role: str, replicas: int) -> None:
+        manifest["spec"]["parallelism"] = replicas
 
     def merge_statuses(self, statuses: Sequence[Manifest], left: Sequence[Manifest] = ()) -> Manifest:
         """Counts are added, the first start and, once all have ended, the last end are taken."""

@@ -15,6 +15,7 @@ _ENDS = (("Failed", Phase.FAILED), ("Completed", Phase.SUCCEEDED), ("Suspended",
 class JobSet(Kind):
     resource = JOB_SETS
     primary_roles = ()
+    phase_conditions = {**Kind.phase_conditions, Phase.SUCCEEDED: "Completed"}
     phase_words = {"terminalState": {Phase.SUCCEEDED: ("Completed",), Phase.FAILED: ("Failed",)}}
 
     def primary_role(self, roles: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ is taken for what it means, and sent where it counts: in every pod template that
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from jobs.core.resizing.bounds import Bounds
 from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State
 from jobs.kinds.pods import read_template
 
@@ -71,6 +72,10 @@ class ReplicaKind(Kind):
     def scheduler(self, manifest: Manifest) -> str:
         return str(manifest["spec"].get("schedulerName") or "")
 
+    def resize(self, manifest: Manifest, role: str, replicas: int) -> None:
+        specs = manifest["spec"][self.key]
+        specs[next(name for name in specs if name.lower() == role)]["replicas"] = replicas
+
     def set_defaults(self, manifest: Manifest) -> None:
         scheduler = manifest["spec"].pop("schedulerName", "")
         for _, template in self.templates(manifest) if scheduler else ():
@@ -86,6 +91,30 @@ class ReplicaKind(Kind):
     def pod_role(self, labels: dict[str, str]) -> tuple[str, int]:
         index = labels.get(_LABEL_INDEX, "0")
         return labels.get(_LABEL_ROLE, ""), int(index) if index.isdigit() else 0
+
+
+class ElasticKind(ReplicaKind):
+    """A kind whose ``spec.elasticPolicy`` says between which numbers of workers its framework goes on."""
+
+    how_to_resize = "state spec.elasticPolicy.minReplicas and maxReplicas"
+
+    def bounds(self, manifest: Manifest) -> Mapping[str, Bounds]:
+        elastic = manifest["spec"].get("elasticPolicy") or {}
+        least, most = elastic.get("minReplicas"), elastic.get("maxReplicas")
+        worker = next((name for name in manifest["spec"][self.key] if name.lower() == "worker"), None)
+        if least is None or most is None or worker is None:
+            return {}
+        return {"worker": Bounds(least, most, "spec.elasticPolicy", f"spec.{self.key}.{worker}.replicas")}
+
+
+def read_elastic_policy(spec: Manifest, faults: Faults) -> Manifest:
+    """Checks the limits of ``spec.elasticPolicy``, and returns it."""
+    elastic = faults.mapping(spec.get("elasticPolicy"), "spec.elasticPolicy")
+    least = faults.whole(elastic.get("minReplicas"), "spec.elasticPolicy.minReplicas", default=0, at_least=1)
+    most = faults.whole(elastic.get("maxReplicas"), "spec.elasticPolicy.maxReplicas", default=0, at_least=1)
+    if least and most and least > most:
+        faults.add("spec.elasticPolicy.minReplicas", f"must be at most maxReplicas ({most}), not {least}")
+    return elastic
 
 
 def _apart(spec: Manifest, roles: tuple[Role, ...], min_available: int) -> tuple[str, ...]:

@@ -134,6 +134,7 @@ def _placement() -> Document:
 
 def _failover() -> Document:
     purge = _text("What becomes of the copy that failed.", "Directly", "Gracefully", "Never")
+    preserved = _open("Which state of an attempt the later ones get: rules with aliasLabelName and jsonPath.")
     application = _object(
         "What to do about a job that fails where it is.",
         decisionConditions=_object(
@@ -141,11 +142,9 @@ def _failover() -> Document:
         ),
         purgeMode=purge,
         gracePeriodSeconds=_whole("How long a graceful move may take."),
-        statePreservation=_open("What of its state goes along."),
+        statePreservation=preserved,
     )
-    cluster = _object(
-        "What to do when a cluster is lost.", purgeMode=purge, statePreservation=_open("What goes along.")
-    )
+    cluster = _object("What to do when a cluster is lost.", purgeMode=purge, statePreservation=preserved)
     return _object("When and how a job moves to another cluster.", application=application, cluster=cluster)
 
 

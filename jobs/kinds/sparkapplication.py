@@ -6,7 +6,7 @@ what lives outside its heap. Executors wait for each other, never for the driver
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fleet.core import units
 from fleet.kube.quantities import QuantityError
@@ -19,6 +19,12 @@ _ON_THE_HEAP = ("Java", "Scala")
 _MEMORY = re.compile(r"^(\d+)([kmgt]?)i?b?$", re.IGNORECASE)
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _LEAST_OVERHEAD = 384 * 2**20
+_AMOUNTS = re.compile(
+    r"spark\.(dynamicAllocation\..*|executor\.instances|(driver|executor)\.(cores|memory|memoryOverhead(Factor)?|pyspark\.memory)"
+    r"|(driver|executor)\.resource\..*|memory\.offHeap\..*"
+    r"|kubernetes\.((driver|executor)\.(request|limit)\.cores|memoryOverheadFactor|local\.dirs\.tmpfs))"
+)
+"""Properties that change what the pods ask for, beside the fields that are counted: quota would be charged for less."""
 _PHASES = {
     "RUNNING": Phase.RUNNING,
     "SUCCEEDING": Phase.RUNNING,
@@ -60,6 +66,11 @@ class SparkApplication(Kind):
         for name in ("sparkVersion", "mainApplicationFile"):
             if not spec.get(name):
                 faults.add(f"spec.{name}", "is required")
+        for name in faults.mapping(spec.get("sparkConf"), "spec.sparkConf"):
+            if _AMOUNTS.fullmatch(str(name)):
+                faults.add(
+                    f"spec.sparkConf.{name}", "must not be set: give it in the fields of spec, which are counted"
+                )
         executor = faults.mapping(spec.get("executor"), "spec.executor", required=True)
         count = faults.whole(executor.get("instances"), "spec.executor.instances", default=1)
         dynamic = faults.mapping(spec.get("dynamicAllocation"), "spec.dynamicAllocation")
@@ -118,6 +129,7 @@ class SparkApplication(Kind):
             body = manifest["spec"][role]
             for field in ("labels", "annotations"):
                 body[field] = body.get(field) or {}
+            body["env"] = body.get("env") or []
 
     def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         """Driver and executor seen as pod templates; their labels and annotations are the manifest's own."""
@@ -126,12 +138,20 @@ class SparkApplication(Kind):
             body = spec[role]
             pod = {name: body[name] for name in ("serviceAccount", "schedulerName") if name in body}
             pod["volumes"] = spec.get("volumes") or []
-            pod["containers"] = [{"env": body.get("env") or [], "envFrom": body.get("envFrom") or []}]
+            env = body.get("env")
+            pod["containers"] = [{"env": [] if env is None else env, "envFrom": body.get("envFrom") or []}]
             yield role, {"metadata": _metadata(body), "spec": pod}
 
     def gang_templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         executor = manifest["spec"]["executor"]
         yield "executor", {"metadata": _metadata(executor), "spec": executor}
+
+    def keep_to_nodes(self, manifest: Manifest, labels: Mapping[str, Mapping[str, str]]) -> None:
+        """By the selector of driver and executor, which replaces the one they share."""
+        spec = manifest["spec"]
+        for role, stated in labels.items():
+            own = spec[role].get("nodeSelector") or spec.get("nodeSelector") or {}
+            spec[role]["nodeSelector"] = {**own, **stated}
 
     def scheduler(self, manifest: Manifest) -> str:
         return str(manifest["spec"].get("batchScheduler") or "")

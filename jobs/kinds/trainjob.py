@@ -34,6 +34,8 @@ class TrainJob(Kind):
     primary_roles = ("launcher", "node")
     makes_services = True
     refers = True
+    phase_conditions = {Phase.SUCCEEDED: "Complete", Phase.FAILED: "Failed", Phase.SUSPENDED: "Suspended"}
+    """None while it runs: the Kubeflow SDK takes a job with conditions that has not ended for one that waits."""
     companion_resources = (TRAINING_RUNTIMES,)
 
     def primary_role(self, roles: Iterable[str]) -> str:

@@ -31,7 +31,9 @@ from jobs.kubeapi.decisions import Bindings, Works
 from jobs.kubeapi.queueunits import QueueUnits
 from jobs.kubeapi.writes import ManifestKind, rendered
 from jobs.models import Dependent, Job, Policy
+from jobs.services.lifecycle import sizes
 from jobs.services.submission import actions
+from quotas.core.job_names import facts_within
 
 NAMESPACES_IN_USE = tuple(namespaces_of(model.objects.all()) for model in (Job, Policy, Dependent))
 
@@ -43,6 +45,7 @@ class Jobs(ManifestKind):
         Column("Cluster", lambda shown, now: _convoy(shown).get("cluster", ""), wide=True),
         Column("Fleet State", lambda shown, now: _convoy(shown).get("state", ""), wide=True),
         Column("Reason", lambda shown, now: (_convoy(shown).get("reason") or {}).get("message", ""), wide=True),
+        Column("Size", lambda shown, now: printing.size(_convoy(shown)), wide=True),
     )
 
     def __init__(self, served: Served) -> None:
@@ -57,6 +60,8 @@ class Jobs(ManifestKind):
 
     def render(self, row: Job) -> Object:
         deleting = stamp(row.deleting_at) if row.deleting_at else None
+        # The spec is what was asked for, as Kubernetes has it; the status says what is in force.
+        row.manifest = sizes.manifest_asked_for(row)
         shown = rendered(row, self.served.resource.api_version, deletionTimestamp=deleting)
         shown = structural.with_defaults(self.defaults, shown) if self.defaults else shown
         return {**shown, "status": _status(row, row.cluster.name if row.cluster else None)}
@@ -76,15 +81,19 @@ class Jobs(ManifestKind):
         return job.deleting_at is None and actions.delete(job, by=write.by, now=write.now)
 
 
-_ORDER = ("Complete", "Succeeded", "Failed", "Suspended", "Restarting", "Running", "Created")
-_FLEET_SAYS = {Job.State.SUCCEEDED: "Succeeded", Job.State.FAILED: "Failed", Job.State.SUSPENDED: "Suspended"}
-
-
-_GOES_ON = {Phase.RUNNING: {"Running", "Restarting"}, Phase.RESTARTING: {"Restarting"}}
-"""Conditions by which a member says so; where it says none, the fleet does."""
+_ORDER = ("Complete", "Completed", "Succeeded", "Failed", "Suspended", "Restarting", "Running", "Created")
+_STATED_BY = {
+    Phase.RUNNING: {"Running", "Restarting"},
+    Phase.RESTARTING: {"Restarting"},
+    Phase.SUSPENDED: {"Suspended"},
+    Phase.SUCCEEDED: {"Succeeded", "Complete", "Completed"},
+    Phase.FAILED: {"Failed"},
+}
+"""Conditions of a member that state the phase; without one of them, the fleet adds its own."""
 _LINE = (
     *("name", "namespace", "uid", "resource_version", "generation", "labels", "deleting_at", "cluster__name"),
     *("status", "state", "reason", "attempt", "created_at", "finished_at", "api_version", "kind", "suspended"),
+    *("size", "resize"),
 )
 _SIZES = {"batch": ("manifest__spec__completions", "manifest__spec__parallelism")}
 
@@ -100,32 +109,55 @@ def _line(row: Any) -> Object:
 
 def _status(row: Any, cluster: str | None) -> Object:
     """``row`` is a job, or of its columns those of a line."""
-    phase = printing.phase_of(row.state)
-    status = printing.said(
-        registry.kind_of(row.api_version, row.kind), {} if row.state in Job.OFF_MEMBER else row.status, phase
-    )
+    phase, kind = printing.phase_of(row.state), registry.kind_of(row.api_version, row.kind)
+    status = printing.with_phase(kind, {} if row.state in Job.OFF_MEMBER else row.status, phase)
     conditions = [each for each in status.get("conditions") or [] if isinstance(each, dict)]
-    true_types = {each.get("type") for each in conditions if each.get("status") == "True"}
-    final = _FLEET_SAYS.get(Job.State(row.state))
-    if not conditions:
-        conditions = [_condition("Created", "the fleet has the job", stamp(row.created_at))]
-    if phase in _GOES_ON and not true_types & _GOES_ON[phase]:
-        conditions = [
-            *conditions,
-            _condition(phase.value, f"attempt {row.attempt} on {cluster}", stamp(row.created_at)),
-        ]
-    if final and final not in true_types and not (final == "Succeeded" and "Complete" in true_types):
-        since = row.finished_at or row.created_at
-        reason = row.reason or {}
-        final_condition = _condition(final, reason.get("message", ""), stamp(since))
-        conditions = [*conditions, {**final_condition, "reason": reason.get("cause") or final_condition["reason"]}]
     convoy = {
         "state": row.state,
         "cluster": cluster,
         "attempt": row.attempt,
-        "reason": row.reason,
+        "reason": _reason_within(row.reason, row.namespace),
+        "size": row.size,
+        "resize": _resize_within(row),
     }
-    return {**status, "conditions": conditions, "convoy": {key: value for key, value in convoy.items() if value}}
+    return {
+        **status,
+        "conditions": [*conditions, *_added_conditions(row, cluster, kind, phase, conditions)],
+        "convoy": {key: value for key, value in convoy.items() if value},
+    }
+
+
+def _added_conditions(
+    row: Any, cluster: str | None, kind: JobKind, phase: Phase, conditions: list[Object]
+) -> list[Object]:
+    """What the fleet knows of the phase and the member has not stated, by the conditions that the kind has upstream."""
+    added = []
+    if not conditions and Phase.CREATED in kind.phase_conditions:
+        added.append(_condition("Created", "the fleet has the job", stamp(row.created_at)))
+    true_types = {each.get("type") for each in conditions if each.get("status") == "True"}
+    name = kind.phase_conditions.get(phase)
+    if name is None or phase not in _STATED_BY or true_types & _STATED_BY[phase]:
+        return added
+    if phase in (Phase.RUNNING, Phase.RESTARTING):
+        return [*added, _condition(name, f"attempt {row.attempt} on {cluster}", stamp(row.created_at))]
+    reason = row.reason or {}
+    final = _condition(name, reason.get("message", ""), stamp(row.finished_at or row.created_at))
+    return [*added, {**final, "reason": reason.get("cause") or final["reason"]}]
+
+
+def _reason_within(reason: Object | None, namespace: str) -> Object | None:
+    """One rendering serves all watches, so it has what every reader of the namespace may see."""
+    if not reason or not reason.get("quota"):
+        return reason
+    return {**reason, "quota": facts_within(reason["quota"], namespace)}
+
+
+def _resize_within(row: Any) -> Object | None:
+    """The growth that waits, with its reason as every reader of the namespace may see it."""
+    resize = sizes.shown(row)
+    if not resize:
+        return None
+    return {**resize, **({"reason": _reason_within(resize["reason"], row.namespace)} if "reason" in resize else {})}
 
 
 def _condition(kind: str, message: str, since: str) -> Object:
@@ -133,10 +165,11 @@ def _condition(kind: str, message: str, since: str) -> Object:
 
 
 def state(shown: Object) -> str:
-    """The column STATE: of the conditions that are true, the one that says most."""
-    conditions = shown.get("status", {}).get("conditions") or []
-    true = {each.get("type") for each in conditions if each.get("status") == "True"}
-    return next((each for each in _ORDER if each in true), "")
+    """The column STATE: of the conditions that are true, the one that says most; without one, the phase of the job."""
+    status = shown.get("status", {})
+    true = {each.get("type") for each in status.get("conditions") or [] if each.get("status") == "True"}
+    phase = printing.phase_of(status["convoy"]["state"]).value if "convoy" in status else ""
+    return next((each for each in _ORDER if each in true), phase)
 
 
 def _convoy(shown: Object) -> Object:

@@ -43,7 +43,7 @@ def phase_of(state: str) -> Phase:
     return _PHASES.get(Job.State(state), Phase.CREATED)
 
 
-def said(kind: Kind, status: Mapping[str, Any], phase: Phase) -> Object:
+def with_phase(kind: Kind, status: Mapping[str, Any], phase: Phase) -> Object:
     """The status with the kind's own fields saying ``phase``, and without conditions that contradict it."""
     printed = copy.deepcopy(dict(status))
     for path, words in kind.phase_words.items():
@@ -69,6 +69,17 @@ def columns(resource: Resource, state: Callable[[Object], str]) -> tuple[Column,
         shown = Column("State", lambda shown, now: state(shown), description="The latest condition that is true")
         return shown, AGE
     return tuple(tables.columns_from(printed)[1:])
+
+
+def size(convoy: Object) -> str:
+    """``worker 4 (2-8)``: the pods of each role that can be resized, and its bounds; ``worker 2→4 (2-8)``: it is to grow."""
+    wanted = (convoy.get("resize") or {}).get("sizes") or {}
+    shown = []
+    for role, each in (convoy.get("size") or {}).items():
+        grows = f"→{wanted[role]}" if role in wanted else ""
+        most = "" if each["max"] is None else each["max"]
+        shown.append(f"{role} {each['replicas']}{grows} ({each['min']}-{most})")
+    return ", ".join(shown)
 
 
 def _batch_status(shown: Object, _now: datetime) -> str:

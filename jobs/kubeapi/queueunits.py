@@ -5,9 +5,9 @@ from typing import Any
 
 from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat
-from django.utils import timezone
 
 from fleet.changes.journal import Action, Entry
+from fleet.db import clock
 from fleet.errors import NotFound, invalid
 from fleet.kube.discovery import Served
 from fleet.kube.resources import Resource
@@ -21,6 +21,7 @@ from jobs.services.scheduling import estimates, queueing
 from jobs.services.submission import queue_moves
 from quotas.core.amounts import format_quantity
 from quotas.core.estimate import Estimate
+from quotas.core.job_names import namespace_of
 
 QUEUE_UNITS = Resource("scheduling.x-k8s.io", "v1alpha1", "queueunits", "QueueUnit")
 
@@ -91,7 +92,7 @@ class QueueUnits(RowKind):
 
 
 def _shown(rows: Iterable[Job]) -> Iterator[Object]:
-    starts = estimates.estimated_starts(timezone.now())
+    starts = estimates.estimated_starts(clock.now())
     for unit in queueing.describe(rows):
         yield _rendered(unit, estimates.estimate_of(unit.job, starts) if unit.position else None)
 
@@ -105,12 +106,12 @@ def _rendered(unit: queueing.QueueUnit, estimate: Estimate | None) -> Object:
         "resourceVersion": str(job.resource_version),
         "creationTimestamp": stamp(job.created_at),
     }
+    others = {"ahead": unit.ahead, "blocker": unit.blocker}
     consumer = {"apiVersion": job.api_version, "kind": job.kind, "namespace": job.namespace, "name": job.name}
     status = {
         "phase": unit.phase.value,
         "position": unit.position,
-        "ahead": unit.ahead,
-        "blocker": unit.blocker,
+        **{field: name for field, name in others.items() if namespace_of(name) == job.namespace},
         "attempts": unit.attempts,
         "message": unit.message,
         "estimatedStart": stamp(estimate.starts_at) if estimate else "",

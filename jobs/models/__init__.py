@@ -6,5 +6,23 @@ from jobs.models.dependent import Dependent
 from jobs.models.eviction import EvictionWindow
 from jobs.models.job import Job
 from jobs.models.policy import Policy
+from jobs.models.preserved_state import PreservedState
+from jobs.models.series import Series, SeriesPoint, SeriesProgress
+from jobs.models.use import DeletedUse
 
-__all__ = ["Attempt", "Binding", "ClaimLocation", "DeletedJob", "Dependent", "EvictionWindow", "Job", "Policy", "Work"]
+__all__ = [
+    "Attempt",
+    "Binding",
+    "ClaimLocation",
+    "DeletedJob",
+    "DeletedUse",
+    "Dependent",
+    "EvictionWindow",
+    "Job",
+    "Policy",
+    "PreservedState",
+    "Series",
+    "SeriesPoint",
+    "SeriesProgress",
+    "Work",
+]

@@ -60,6 +60,12 @@ class Work(models.Model):
     """Whether all that was sent for it carries marks that only Convoy can make."""
     object_uid = models.CharField(max_length=64, blank=True, default="", db_default="")
     """The uid of the copy in its member; empty until that is known."""
+    node_labels = models.JSONField(null=True, blank=True)
+    """By role the labels of the nodes that its pods are kept to, those of the flavor it was placed on; null: none."""
+    resize_wanted = models.PositiveIntegerField(default=0, db_default=0)
+    """How many times the size of its job has changed since the copy was sent."""
+    resize_done = models.PositiveIntegerField(default=0, db_default=0)
+    """The last of these changes that the copy has; below ``resize_wanted`` it has to be brought to the size in force."""
     created_at = models.DateTimeField()
     applied_at = models.DateTimeField(null=True, blank=True)
     resource_version = models.BigIntegerField(default=0)
@@ -71,10 +77,22 @@ class Work(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["job_uid", "attempt", "cluster"], name="work_once_per_attempt"),
         ]
-        indexes = [models.Index(fields=["state", "due_at"])]
+        indexes = [
+            models.Index(fields=["state", "due_at"]),
+            models.Index(
+                fields=["due_at"],
+                condition=models.Q(resize_wanted__gt=models.F("resize_done")),
+                name="works_resizing",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}#{self.attempt}"
+
+    @property
+    def is_resizing(self) -> bool:
+        """Whether its copy has to be brought to the size in force."""
+        return self.state == self.State.APPLIED and self.resize_wanted > self.resize_done
 
 
 class DeletedJob(models.Model):
@@ -82,6 +100,8 @@ class DeletedJob(models.Model):
 
     uid = models.UUIDField(primary_key=True)
     at = models.DateTimeField(db_index=True)
+    runs = models.JSONField(null=True)
+    """Its attempts as `jobs.core.series.recount.Run`, so that what it used is counted although its rows are gone."""
 
     def __str__(self) -> str:
         return str(self.uid)
@@ -97,6 +117,10 @@ class Attempt(models.Model):
     placed_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    gpus = models.PositiveIntegerField(null=True, blank=True)
+    """What it has of its job's, which may be divided or get another size later; null: all that the job has."""
+    sizes = models.JSONField(null=True, blank=True)
+    """``[[until, gpus], ...]``: what it had before each resize, until milliseconds since the epoch; null: it has one size."""
     explanation = models.JSONField(default=list, blank=True)
     """The verdicts it was placed by, as its binding had them."""
     outcome = models.CharField(max_length=32, blank=True)
@@ -111,9 +135,10 @@ class Attempt(models.Model):
         ordering = ["number"]
         constraints = [models.UniqueConstraint(fields=["job", "number"], name="attempt_numbered_once")]
         indexes = [
+            models.Index(fields=["ended_at"], name="attempts_by_end"),
             models.Index(
                 fields=["ended_at"], condition=models.Q(outcome__in=["Failed", "Refused"]), name="attempts_failed"
-            )
+            ),
         ]
 
     def __str__(self) -> str:

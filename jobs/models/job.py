@@ -34,12 +34,18 @@ class Job(models.Model):
     manifest = models.JSONField()
     """As submitted, without status and without what a server fills in."""
     generation = models.PositiveIntegerField(default=1)
+    submitted_by = models.CharField(max_length=150, blank=True, default="", db_default="")
+    """The author of the manifest, in whose name it is sent to members that are set so; empty: the product itself."""
 
     roles = models.JSONField()
     """``[{name, replicas, request: {resource: whole units}}]``, the gang as its kind read it."""
     total = models.JSONField()
     """Whole units over all roles, ``pods`` included."""
     gpus = models.PositiveIntegerField(default=0)
+    size = models.JSONField(null=True, blank=True)
+    """Of a job that can be resized while it runs: ``{role: {replicas, min, max}}``, the size in force; null: it cannot."""
+    resize = models.JSONField(null=True, blank=True)
+    """A growth that waits: ``{sizes: {role: replicas}, by, at, reason}``; `jobs.services.scheduling.growth` decides it."""
     priority = models.IntegerField(default=0)
     leaf = models.CharField(max_length=700, blank=True, default="")
     """The full path of the quota leaf it is charged to; empty: none is."""
@@ -53,6 +59,8 @@ class Job(models.Model):
     """May borrow, and may be taken back from."""
     charge = models.JSONField(null=True, blank=True)
     """What its leaf is charged for it, `quotas.core.amounts.of_job`; null: not charged. The ledger is the sum of these."""
+    charged_at = models.DateTimeField(null=True, blank=True)
+    """Since when its leaf is charged for it, or was the last time."""
     reclaim = models.JSONField(null=True, blank=True)
     """While it makes room, and until it is placed again: for whom, why, until when; `jobs.services.scheduling.preemption`."""
     policy = models.ForeignKey("jobs.Policy", null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs")
@@ -85,6 +93,8 @@ class Job(models.Model):
     unhealthy_since = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
+    preserves_state = models.BooleanField(default=False, db_default=False)
+    """Whether `jobs.models.PreservedState` has rules for the attempt that was sent last: its reports are read by them."""
     ttl_s = models.PositiveIntegerField(null=True, blank=True)
     """Seconds after its end when it is deleted, as its manifest says; null: it is kept."""
     deleting_at = models.DateTimeField(null=True, blank=True)
@@ -130,6 +140,7 @@ class Job(models.Model):
                 fields=["ttl_s", "finished_at"], condition=models.Q(ttl_s__isnull=False), name="jobs_expiring"
             ),
             models.Index(fields=["state"], condition=models.Q(reclaim__isnull=False), name="jobs_reclaimed"),
+            models.Index(fields=["state"], condition=models.Q(resize__isnull=False), name="jobs_growing"),
         ]
 
     def __str__(self) -> str:

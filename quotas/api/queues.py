@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, viewsets
 from rest_framework.decorators import action
@@ -11,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from fleet.api.http.permissions import ByRole, Guarded
+from fleet.db import clock
 from quotas import queries
 from quotas.api.serializers import QueueSerializer, QueueStateSerializer
 from quotas.models import Queue
@@ -66,5 +66,5 @@ class QueueViewSet(Guarded, mixins.ListModelMixin, mixins.RetrieveModelMixin, vi
         serializer = QueueStateSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         by, comment = request.user.get_username(), serializer.validated_data["comment"]
-        queues.set_state(queue, state, by=by, now=timezone.now(), comment=comment)
+        queues.set_state(queue, state, by=by, now=clock.now(), comment=comment)
         return Response(self.get_serializer(queue).data)

@@ -17,6 +17,11 @@ class QuotaAmountSerializer(serializers.Serializer[Any]):
     lent = serializers.IntegerField(help_text="of its min, what others use now")
 
 
+class UserHoursSerializer(serializers.Serializer[Any]):
+    user = serializers.CharField(allow_blank=True, help_text="empty: jobs that an older version took")
+    gpu_hours = serializers.FloatField()
+
+
 class QuotaNodeSerializer(serializers.Serializer[Any]):
     path = serializers.CharField()
     name = serializers.CharField()
@@ -32,6 +37,12 @@ class QuotaNodeSerializer(serializers.Serializer[Any]):
     may_edit = serializers.BooleanField(help_text="whether you may change it")
     may_add = serializers.BooleanField(help_text="whether you may put nodes below it")
     resources = serializers.DictField(child=QuotaAmountSerializer())
+    recent_gpu_hours = serializers.FloatField(
+        allow_null=True, help_text="used lately, faded; null: no node of the tree has `fair-share: OverTime`"
+    )
+    users = UserHoursSerializer(
+        many=True, help_text="of a leaf, the most first; only your own unless you may run its queue"
+    )
 
 
 class OutsideSerializer(serializers.Serializer[Any]):
@@ -111,12 +122,15 @@ class PlacedFaultSerializer(serializers.Serializer[Any]):
 
 
 class EffectLineSerializer(serializers.Serializer[Any]):
-    job = serializers.CharField()
+    job = serializers.CharField(help_text="empty when it is not the caller's to see")
     leaf = serializers.CharField()
     code = serializers.CharField()
     message = serializers.CharField()
     lost_gpu_hours = serializers.FloatField(
         help_text="of work that a job has not saved when it is stopped; 0 otherwise"
+    )
+    not_before = serializers.DateTimeField(
+        allow_null=True, help_text="when it may first be stopped, by the min-runtime of queues; null: at once"
     )
 
 
@@ -132,7 +146,8 @@ class ExcessSerializer(serializers.Serializer[Any]):
         " jobs have ended; or jobs are evicted",
     )
     jobs = serializers.ListField(
-        child=serializers.CharField(), help_text="would have to end, or are evicted: those that lose least"
+        child=serializers.CharField(),
+        help_text="would have to end, or are evicted: those that lose least; empty: not the caller's to see",
     )
     lost_gpu_hours = serializers.FloatField(
         help_text="of work that these jobs have not saved, where they are evicted; 0 otherwise"
@@ -144,7 +159,10 @@ class EffectSerializer(serializers.Serializer[Any]):
     starts = EffectLineSerializer(many=True, help_text="run then, and would not without the change")
     waits = EffectLineSerializer(many=True, help_text="wait then, and would start without the change")
     reclaimed = EffectLineSerializer(many=True, help_text="run now, and are evicted because of the change")
-    unbound = serializers.ListField(child=serializers.CharField(), help_text="have a leaf now, and none then")
+    unbound = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="have a leaf now, and none then; empty: not the caller's to see",
+    )
     excess = ExcessSerializer(many=True, help_text="nodes that have more running than the change allows")
 
 

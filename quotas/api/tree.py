@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpResponse
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import generics
@@ -14,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from fleet.api.http.permissions import ByRole, Guarded
+from fleet.db import clock
 from fleet.errors import NotFound, invalid
 from quotas import queries
 from quotas.api import bodies
@@ -45,7 +45,7 @@ class TreeView(_OfTree, APIView):
 
     @extend_schema(responses=QuotaTreeSerializer)
     def get(self, request: Request) -> Response:
-        return Response(QuotaTreeSerializer(views.tree_view_of(_row(), request.user)).data)
+        return Response(QuotaTreeSerializer(views.tree_view_of(_row(), request.user, clock.now())).data)
 
     @extend_schema(
         request={"application/json": ManifestSerializer, "application/yaml": OpenApiTypes.STR},
@@ -54,19 +54,19 @@ class TreeView(_OfTree, APIView):
     def put(self, request: Request) -> Response:
         """Creates or replaces it; import of a file."""
         body = _valid(ManifestSerializer, request)
-        saved = trees.save(bodies.manifest(body), bodies.saving(request, body, timezone.now()))
+        saved = trees.save(bodies.manifest(body), bodies.saving(request, body, clock.now()))
         return Response(SavedSerializer(saved).data)
 
     @extend_schema(request=ChangesSerializer, responses=SavedSerializer)
     def patch(self, request: Request) -> Response:
         """Changes only what is named; all of the changes, or none."""
         body = _valid(ChangesSerializer, request)
-        saved = trees.edit(body["changes"], bodies.saving(request, body, timezone.now()))
+        saved = trees.edit(body["changes"], bodies.saving(request, body, clock.now()))
         return Response(SavedSerializer(saved).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request) -> Response:
-        trees.delete(_row().name, by=request.user.get_username(), now=timezone.now(), source="rest")
+        trees.delete(_row().name, by=request.user.get_username(), now=clock.now(), source="rest")
         return Response(status=204)
 
 
@@ -76,7 +76,7 @@ class PreviewView(_OfTree, APIView):
     @extend_schema(request=PreviewRequestSerializer, responses=PreviewSerializer)
     def post(self, request: Request) -> Response:
         body, by = _valid(PreviewRequestSerializer, request), request.user.get_username()
-        now = timezone.now() if body["simulate"] else None
+        now = clock.now() if body["simulate"] else None
         if "changes" in body:
             preview = previews.of_changes(body["changes"], by=by, now=now)
         else:
@@ -119,7 +119,7 @@ class RevertView(_OfTree, APIView):
     def post(self, request: Request) -> Response:
         """Saves an earlier generation once more, as a new one."""
         body = _valid(RevertSerializer, request)
-        saved = trees.revert(body["to"], bodies.saving(request, body, timezone.now()))
+        saved = trees.revert(body["to"], bodies.saving(request, body, clock.now()))
         return Response(SavedSerializer(saved).data)
 
 

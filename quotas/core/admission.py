@@ -141,17 +141,27 @@ def is_promised(ledger: Ledger, charge: Charge) -> bool:
     return all(amount <= low[i] - used[i] for i, amount in ledger.ask(charge.amounts) if ledger.promised[i])
 
 
+def borrows_gpus(ledger: Ledger, charge: Charge) -> bool:
+    """Whether the job's leaf would be above its min of GPUs with it."""
+    row = int(ledger.path_rows[charge.leaf][0])
+    low, used = ledger.limits[charge.leaf].min[0], ledger.held.claims[row].tolist()
+    counts = ledger.gpus & ~ledger.ignored
+    return any(amount > low[i] - used[i] for i, amount in ledger.ask(charge.amounts) if counts[i])
+
+
 def promised_below(ledger: Ledger, charge: Charge, no: Refused) -> bool:
     """Whether the job stays within some min on its path below the refusing node, in the resource that is short there."""
-    column, limits = ledger.column[no.resource], ledger.limits[charge.leaf]
-    grows, claims = (
-        charge.amounts.get(no.resource, 0),
-        ledger.held.claims[ledger.path_rows[charge.leaf], column].tolist(),
+    asked = dict(ledger.ask(charge.amounts))
+    deciding = ledger.deciding(ledger.column[no.resource], asked)
+    return bool(deciding) and all(
+        _is_promised_below(ledger, charge.leaf, each, asked.get(each, 0), no.path) for each in deciding
     )
-    for row, low, reserved, now in zip(
-        ledger.path_rows[charge.leaf].tolist(), limits.min, limits.kept, claims, strict=True
-    ):
-        if row == ledger.row[no.path]:
+
+
+def _is_promised_below(ledger: Ledger, leaf: str, column: int, grows: int, path: str) -> bool:
+    limits, claims = ledger.limits[leaf], ledger.held.claims[ledger.path_rows[leaf], column].tolist()
+    for row, low, reserved, now in zip(ledger.path_rows[leaf].tolist(), limits.min, limits.kept, claims, strict=True):
+        if row == ledger.row[path]:
             break
         if grows <= low[column] - now:
             return True
@@ -211,8 +221,10 @@ def _find_block(
     if (over := _first_broken(request, limits.max, used)) is None:
         return None
     level, column = over
-    room = limits.min[level - 1][column] - used[level - 1][column]
-    return _Block(level, column, Bound.MAX, promised=level > 0 and dict(request)[column] <= room)
+    asked, low, has = dict(request), limits.min[level - 1], used[level - 1]
+    deciding = ledger.deciding(column, asked)
+    promised = level > 0 and bool(deciding) and all(asked[each] <= low[each] - has[each] for each in deciding)
+    return _Block(level, column, Bound.MAX, promised=promised)
 
 
 def _first_broken(request: Ask, limits: list[list[int]], used: list[list[int]]) -> tuple[int, int] | None:
@@ -230,11 +242,14 @@ def _find_block_with_kept(ledger: Ledger, leaf: str, request: Ask, used: list[li
     grows, within = dict(request), dict.fromkeys(ledger.column.values(), False)
     for level, (low, high, reserved) in enumerate(zip(limits.min, limits.max, limits.kept, strict=True)):
         has, claimed = used[level], claims[level]
+        below = dict(within) if ledger.has_flavors else within
         for column, amount in request:
             grow, now = grows[column], claimed[column]
             if amount > high[column] - has[column] or (0 < grow > high[column] - now):
                 hidden = max(now + grow - amount - has[column], 0)
-                return _Block(level, column, Bound.MAX, within[column], hidden)
+                deciding = ledger.deciding(column, grows)
+                promised = bool(deciding) and all(below[each] for each in deciding)
+                return _Block(level, column, Bound.MAX, promised, hidden)
             within[column] = grow <= low[column] - now
             grows[column] = max(now + grow, reserved[column]) - max(now, reserved[column])
     return None

@@ -4,12 +4,14 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from fleet.kube import names
-from quotas.core import validation
+from quotas.core import durations, flavors, validation
 from quotas.core.amounts import format_amount
+from quotas.core.flavors import FLAVOR_ORDER, FLAVORS, Flavors, Preference
 from quotas.core.tree import Attributes, OutsideJobs, PreemptPolicy, Submitter
 from quotas.core.validation import Fault, Limits
 
@@ -22,9 +24,22 @@ PRIORITY_CLASSES = "priority-classes"
 MAX_PRIORITY = "max-priority"
 OUTSIDE_JOBS = "outside-jobs"
 EXCESS = "excess"
+FAIR_SHARE = "fair-share"
+MIN_RUNTIME = "min-runtime"
+MIN_RUNTIME_CEILING = "min-runtime-ceiling"
+WHEN_CAN_BORROW = "when-can-borrow"
+WHEN_CAN_PREEMPT = "when-can-preempt"
 _KNOWN = (
     LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY, PRIORITY_CLASSES, MAX_PRIORITY, OUTSIDE_JOBS, EXCESS,
+    FAIR_SHARE, MIN_RUNTIME, MIN_RUNTIME_CEILING, FLAVORS, FLAVOR_ORDER, WHEN_CAN_BORROW, WHEN_CAN_PREEMPT,
 )  # fmt: skip
+_ROOT_ONLY = {
+    OUTSIDE_JOBS: "it says what becomes of jobs that belong to no leaf",
+    MIN_RUNTIME_CEILING: "it bounds what every quota below may state",
+    FLAVORS: "it names the models of GPUs for the whole tree",
+}
+_LONGEST = timedelta(days=30)
+"""The highest ceiling of `MIN_RUNTIME`."""
 _HEAVIEST = 65535
 _WEIGHT = re.compile(r"\d{1,5}(\.\d{1,3})?", re.ASCII)
 _HIGHEST = 10**9
@@ -56,10 +71,12 @@ def name_fault(name: object) -> str:
 
 def parse_attributes(stated: Mapping[str, Any], least: Limits, inherited: Attributes, *, root: bool = False) -> Known:
     faults: list[Fault] = []
-    if OUTSIDE_JOBS in stated and not root:
-        faults.append((OUTSIDE_JOBS, "is for the root alone: it says what becomes of jobs that belong to no leaf"))
+    if not root:
+        faults += [(key, f"is for the root alone: {why}") for key, why in _ROOT_ONLY.items() if key in stated]
+    ceiling = _duration(MIN_RUNTIME_CEILING, stated, inherited.min_runtime_ceiling, _LONGEST, faults)
+    table = flavors.parse_flavors(stated.get(FLAVORS), faults) if root else inherited.flavors
     attributes = Attributes(
-        lendlimit=_lendlimit(stated.get(LENDLIMIT), least, faults),
+        lendlimit=_lendlimit(stated.get(LENDLIMIT), least, table, faults),
         weight=_weight(stated.get(WEIGHT), faults),
         preempt_policy=_choice(PREEMPT_POLICY, stated, PreemptPolicy.NEVER, faults),
         queue_policy=_choice(QUEUE_POLICY, stated, inherited.queue_policy, faults),
@@ -70,18 +87,34 @@ def parse_attributes(stated: Mapping[str, Any], least: Limits, inherited: Attrib
         if stated.get(OUTSIDE_JOBS) is None
         else _choice(OUTSIDE_JOBS, stated, OutsideJobs.WAIT, faults),
         excess=_choice(EXCESS, stated, inherited.excess, faults),
+        fair_share=_choice(FAIR_SHARE, stated, inherited.fair_share, faults),
+        min_runtime=_duration(MIN_RUNTIME, stated, inherited.min_runtime, ceiling, faults),
+        min_runtime_ceiling=ceiling,
+        flavors=table,
+        preference=_preference(stated, table, inherited.preference, faults),
     )
     return Known(attributes, tuple(faults), tuple(sorted(stated.keys() - set(_KNOWN))))
 
 
-def _lendlimit(value: object, least: Limits, faults: list[Fault]) -> Limits | None:
+def _preference(stated: Mapping[str, Any], table: Flavors, inherited: Preference, faults: list[Fault]) -> Preference:
+    for key in (WHEN_CAN_BORROW, WHEN_CAN_PREEMPT):
+        if stated.get(key) is not None and not table:
+            faults.append((key, f"is about flavors, and the root has no attribute {FLAVORS}"))
+    return Preference(
+        flavors.parse_order(stated.get(FLAVOR_ORDER), table, inherited.order, faults),
+        _choice(WHEN_CAN_BORROW, stated, inherited.when_can_borrow, faults),
+        _choice(WHEN_CAN_PREEMPT, stated, inherited.when_can_preempt, faults),
+    )
+
+
+def _lendlimit(value: object, least: Limits, table: Flavors, faults: list[Fault]) -> Limits | None:
     if value is None:
         return None
     body = _parsed(value)
     if not isinstance(body, dict):
         faults.append((LENDLIMIT, 'must be JSON such as \'{"cpu": 2, "memory": "4Gi"}\''))
         return None
-    lent, wrong = validation.parse_limits(body)
+    lent, wrong = validation.parse_limits(body, lambda name: flavors.name_fault(name, table))
     faults += [(LENDLIMIT, f"{resource} {detail}") for resource, detail in wrong]
     for resource, amount in lent.items():
         if amount > least.get(resource, 0):
@@ -158,6 +191,22 @@ def _ceilings(value: object, inherited: Mapping[Submitter, int], faults: list[Fa
         else:
             lowered[Submitter(role)] = min(most, inherited.get(Submitter(role), most))
     return lowered
+
+
+def _duration(
+    key: str, stated: Mapping[str, Any], default: timedelta, most: timedelta, faults: list[Fault]
+) -> timedelta:
+    if (value := stated.get(key)) is None:
+        return default
+    duration = durations.parse_duration(value)
+    if duration is None:
+        faults.append((key, f"must be {durations.FORMAT}, not {value!r}"))
+    elif duration > most:
+        allowed = f"{durations.format_duration(most)}{f', the {MIN_RUNTIME_CEILING}' if key == MIN_RUNTIME else ''}"
+        faults.append((key, f"must be at most {allowed}, not {value}"))
+    else:
+        return duration
+    return default
 
 
 def _choice(key: str, stated: Mapping[str, Any], default: Choice, faults: list[Fault]) -> Choice:

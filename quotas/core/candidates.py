@@ -11,9 +11,12 @@ from functools import cached_property
 from operator import attrgetter
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fleet.core import units
 from quotas.core.amounts import COUNTS
 from quotas.core.ledger import Charge, Ledger
+from quotas.core.tree import Tree
 
 Shape = tuple[tuple[str, int], ...]
 RESTART_S = 600.0
@@ -34,6 +37,8 @@ class Running:
     """False: this very cycle placed it and nothing is written yet, so that nothing at all is lost when it does not start."""
     lost_s: float = 0.0
     """Seconds of work that are lost when it is stopped: since its start, or since it last saved."""
+    protected_until: datetime | None = None
+    """When it may first be evicted for the promise of another queue; None: now."""
 
     @property
     def leaf(self) -> str:
@@ -41,8 +46,7 @@ class Running:
 
     @property
     def lost_gpu_hours(self) -> float:
-        gpus = sum(amount for name, amount in self.charge.amounts.items() if name.endswith("/gpu"))
-        return gpus * self.lost_s / 3600
+        return units.gpus(self.charge.amounts) * self.lost_s / 3600
 
     @cached_property
     def cheap_first(self) -> tuple[int, bool, bool, float, str]:
@@ -52,6 +56,15 @@ class Running:
     @cached_property
     def shape(self) -> Shape:
         return tuple(self.charge.amounts.items())
+
+
+def protected_until(tree: Tree, leaf: str, admitted_at: datetime | None, now: datetime) -> datetime | None:
+    """The end of a job's `min_runtime`, which begins with its admission; None when it is over, or the queue has none."""
+    runtime = tree.by_path[leaf].attributes.min_runtime
+    if not runtime or admitted_at is None:
+        return None
+    until = min(admitted_at, now) + runtime
+    return until if until > now else None
 
 
 class Candidates:
@@ -66,6 +79,10 @@ class Candidates:
         self.leaf = np.array([ledger.row[job.charge.leaf] for job in self.jobs], dtype=np.int64)
         self.priority = np.array([job.priority for job in self.jobs], dtype=np.int64)
         self.started = np.array([job.started for job in self.jobs], dtype=np.bool_)
+        ends = [job.protected_until.timestamp() if job.protected_until else 0.0 for job in self.jobs]
+        self.protected_until = np.array(ends, dtype=np.float64)
+        """Seconds of the clock; 0: not protected."""
+        self.some_protected = bool(self.protected_until.any())
         self.stays = np.ones(len(self.jobs), dtype=np.bool_)
         """Those that no search has taken yet."""
         consumed = [i for i, name in enumerate(ledger.resources) if name not in COUNTS]
@@ -77,6 +94,12 @@ class Candidates:
     @cached_property
     def position(self) -> dict[str, int]:
         return {job.key: i for i, job in enumerate(self.jobs)}
+
+    def foreign_to(self, wanted: NDArray[np.bool_], flavored: NDArray[np.bool_]) -> NDArray[np.bool_]:  # [job]
+        """The jobs that have GPUs of flavors, and none of a flavor that is wanted; none where none is."""
+        if not wanted.any():
+            return np.zeros(len(self.jobs), dtype=np.bool_)
+        return np.asarray((self.sizes[:, flavored] > 0).any(axis=1) & ~(self.sizes[:, wanted] > 0).any(axis=1))
 
     def take(self, key: str) -> None:
         """Remove the job: no later search chooses it again."""

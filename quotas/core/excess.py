@@ -138,8 +138,10 @@ class _Evictions:
         if row not in self._paths[position]:
             return False
         rows = self._ledger.rows[int(self._candidates.leaf[position])]
-        below = rows[: rows.index(row)]
-        return bool((self._ledger.held.claims[below, column] > self._ledger.min[below, column]).all())
+        below, asked = rows[: rows.index(row)], self._candidates.sizes[position].nonzero()[0].tolist()
+        columns = self._ledger.deciding(column, asked)
+        above = [(self._ledger.held.claims[below, each] > self._ledger.min[below, each]).all() for each in columns]
+        return any(above) or not columns
 
     def _cheapest(self, positions: Sequence[int], cell: Cell) -> Iterator[int]:
         """The lowest priorities whole, and of the last one needed the cheapest set; oversized gangs after the others."""

@@ -16,8 +16,10 @@ from itertools import count
 
 from quotas.core import admission
 from quotas.core.admission import Refused
+from quotas.core.job_names import shown_to
 from quotas.core.ledger import Ask, Ledger
 from quotas.core.order import HIDES, FairShareKey, FairShareKeys, Head, Unit
+from quotas.core.queue_use import QueueUse
 from quotas.core.tree import QueuePolicy
 
 
@@ -29,11 +31,13 @@ class Behind:
     position: int
     """From 1, in its queue."""
     blocker: str
+    reader: str
+    """The job itself: what it may not see is not named in its message."""
     code: str = "BehindInQueue"
 
     @property
     def message(self) -> str:
-        return f"is number {self.position} in queue {self.path}, which waits for {self.blocker}"
+        return f"is number {self.position} in queue {self.path}, which waits for {shown_to(self.blocker, self.reader)}"
 
 
 @dataclass(slots=True)
@@ -55,11 +59,12 @@ class FairShareIterator:
     """Offers every waiting job once, however often it is named. Until it is used up the ledger may only be charged, and only on
     the path of the job on offer: keys of other paths are cached."""
 
-    def __init__(self, ledger: Ledger, waiting: Iterable[Unit]) -> None:
+    def __init__(self, ledger: Ledger, waiting: Iterable[Unit], use: QueueUse | None = None) -> None:
         self.waits: list[tuple[Unit, Refused | Behind]] = []
         """Jobs that were refused or are behind one that was; complete once `next` returns None."""
         self._ledger = ledger
-        self._keys = FairShareKeys(ledger)
+        self._use = use
+        self._keys = FairShareKeys(ledger, use)
         self._heaps: dict[int, list[_Offer]] = defaultdict(list)
         self._latest: dict[int, _Offer | None] = {}
         self._serial = count()
@@ -76,6 +81,10 @@ class FairShareIterator:
         each_once = {unit.id: unit for unit in waiting}
         for unit in sorted(each_once.values(), key=lambda unit: unit.place):
             self._add(unit)
+        if use is not None:
+            for leaf, queue in self._queues.items():
+                if not queue.blocks:
+                    queue.units = use.in_turn(leaf, queue.units)
         self._refuse_never_fitting()
         for leaf in self._queues:
             self._renew(leaf)
@@ -88,6 +97,8 @@ class FairShareIterator:
     def admitted(self, unit: Unit) -> None:
         """Report: the job is placed, and the ledger has been charged."""
         self._report(self._queues[unit.leaf], unit)
+        if self._use is not None:
+            self._use.add(unit.leaf, unit.user, self._use.expected(unit.id))
         self._renew(unit.leaf)
 
     def refused(self, unit: Unit, answer: Refused) -> None:
@@ -148,7 +159,7 @@ class FairShareIterator:
 
     def _block(self, queue: _Queue, blocker: Unit) -> None:
         behind = enumerate(queue.units[queue.next :], start=2)
-        self.waits += [(unit, Behind(unit.leaf, position, blocker.name)) for position, unit in behind]
+        self.waits += [(unit, Behind(unit.leaf, position, blocker.name, unit.name)) for position, unit in behind]
         queue.next = len(queue.units)
 
     def _renew(self, leaf: str) -> None:

@@ -4,18 +4,21 @@ Both trees are simulated with the same jobs and the same engine and compared: wh
 no effect of the change. A running job's place in its queue is taken to be its start time.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from quotas.core import excess
-from quotas.core.admission import Bound
+from quotas.core.admission import Bound, Refused
 from quotas.core.candidates import Running
 from quotas.core.excess import Cause, Overrun, Surplus
+from quotas.core.fair_share import Behind
+from quotas.core.job_names import HIDDEN, namespace_of
 from quotas.core.ledger import Ledger
 from quotas.core.order import Unit
-from quotas.core.simulation import Job, Places, Settled, place_anywhere, simulate_to_fixpoint
+from quotas.core.reclaim import Reclaim
+from quotas.core.simulation import Job, NoPlace, Places, Settled, place_anywhere, simulate_to_fixpoint
 from quotas.core.tree import ExcessPolicy, Tree
 
 
@@ -38,6 +41,10 @@ class Line:
     message: str
     lost_gpu_hours: float = 0.0
     """Of work that it has not saved, when it is stopped."""
+    named: tuple[str, ...] = ()
+    """Other jobs that the message names."""
+    not_before: datetime | None = None
+    """When it may first be stopped, by the min-runtime of its queue; None: now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,26 @@ class Effect:
     unbound: tuple[str, ...] = ()
     """Had a leaf and have none any more."""
     excess: tuple[Excess, ...] = ()
+
+    def shown_to(self, sees: Callable[[str], bool]) -> "Effect":
+        """Without the names of jobs whose namespaces ``sees`` does not allow: they are empty, and in messages words."""
+
+        def name(job: str) -> str:
+            return job if sees(namespace_of(job)) else ""
+
+        def line(each: Line) -> Line:
+            message = each.message
+            for job in each.named:
+                message = message if name(job) else message.replace(job, HIDDEN)
+            return replace(each, job=name(each.job), message=message, named=tuple(filter(name, each.named)))
+
+        return Effect(
+            tuple(map(line, self.starts)),
+            tuple(map(line, self.waits)),
+            tuple(map(line, self.reclaimed)),
+            tuple(map(name, self.unbound)),
+            tuple(replace(each, jobs=tuple(map(name, each.jobs))) for each in self.excess),
+        )
 
     @property
     def strands(self) -> bool:
@@ -110,9 +137,14 @@ def _simulate_side(side: Side, now: datetime, places: Places) -> _Outcome:
     waiting = {unit.id: unit for unit in side.waiting}
     return _Outcome(
         {key: waiting[key] for key in settled.running if key in waiting},
-        {unit.id: Line(unit.id, unit.leaf, answer.code, answer.message) for unit, answer in settled.waits},
+        {unit.id: _waiting_line(unit, answer) for unit, answer in settled.waits},
         {key: _evicted_line(surplus) for key, surplus in evicted.items()} | _reclaimed_lines(side, settled),
     )
+
+
+def _waiting_line(unit: Unit, answer: Refused | Behind | NoPlace) -> Line:
+    named = (answer.blocker,) if isinstance(answer, Behind) else ()
+    return Line(unit.id, unit.leaf, answer.code, answer.message, named=named)
 
 
 def _unit_of(job: Running) -> Unit:
@@ -120,7 +152,7 @@ def _unit_of(job: Running) -> Unit:
 
 
 def _as_running_job(job: Running) -> Job:
-    return Job(_unit_of(job), job.started_at, job.elastic, job.checkpointed, job.lost_s)
+    return Job(_unit_of(job), job.started_at, job.elastic, job.checkpointed, job.lost_s, job.protected_until)
 
 
 def _reclaimed_lines(side: Side, settled: Settled) -> dict[str, Line]:
@@ -130,8 +162,10 @@ def _reclaimed_lines(side: Side, settled: Settled) -> dict[str, Line]:
             victim.key,
             victim.leaf,
             victim.cause,
-            f"{victim.message}: makes room for {plan.preemptor}{_loses(victim.lost_gpu_hours)}",
+            f"{victim.message}: makes room for {plan.preemptor}{_loses(victim.lost_gpu_hours)}{_not_before(plan)}",
             round(victim.lost_gpu_hours, 2),
+            (plan.preemptor,),
+            plan.protected_until,
         )
         for plan in settled.reclaims
         for victim in plan.victims
@@ -141,6 +175,11 @@ def _reclaimed_lines(side: Side, settled: Settled) -> dict[str, Line]:
 
 def _loses(gpu_hours: float) -> str:
     return f", and {gpu_hours:.1f} GPU-hours of its work are lost" if gpu_hours >= 0.05 else ""
+
+
+def _not_before(plan: Reclaim) -> str:
+    until = plan.protected_until
+    return f", not before {until:%Y-%m-%d %H:%M:%S} UTC, when its min-runtime is over" if until else ""
 
 
 def _all_waiting(side: Side) -> dict[str, Unit]:

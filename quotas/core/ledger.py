@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quotas.core.amounts import COUNTS, MAX_JOBS, UNLIMITED, Amounts
+from quotas.core.flavors import GPU, flavor_of
 from quotas.core.tree import Tree
 
 Units = NDArray[np.int64]
@@ -75,9 +76,14 @@ class Ledger:
         self.guarded = np.array([[name not in COUNTS for name in self.resources]] * shape[0])  # [node, resource]
         """Where min is a limit: a count that a node does not state in its min is neither guaranteed nor borrowed."""
         self._fill_limits()
+        self.flavored = np.array([bool(flavor_of(name)) for name in self.resources])  # [resource]
+        self.gpus = self.flavored | np.array([name == GPU for name in self.resources])  # [resource]
+        self.has_flavors = bool(self.flavored.any())
+        self.ignored = np.array([name in tree.without_min for name in self.resources])  # [resource]
+        self.guarded[:, self.ignored] = False
         self.floor = np.where(self.guarded, self.min, UNLIMITED)  # [node, resource]
         """Min where it is a limit, and no limit elsewhere."""
-        self.promised = np.asarray(self.min[1:].any(axis=0))  # [resource]
+        self.promised = np.asarray(self.min[1:].any(axis=0) & ~self.ignored)  # [resource]
         """Resources of which some node below the root has a min."""
         self.lends_all = not self.kept.any()
         self.path_rows = self._find_path_rows()
@@ -190,6 +196,21 @@ class Ledger:
                 self.guarded[row, self.column[name]] = True
             for name, amount in node.max.items():
                 self.max[row, self.column[name]] = amount
+
+    def deciding(self, column: int, request: Iterable[int]) -> list[int]:
+        """The columns, of those requested, whose min decides about a shortage in this one."""
+        if not self.ignored[column]:
+            return [column]
+        return [asked for asked in request if self.gpus[asked] and not self.ignored[asked]]
+
+    def deciding_columns(self, request: Units) -> Units:
+        """Of each column the one whose min decides about it: the first, as jobs are on one flavor, or on some promised alike.
+
+        Empty for a tree without flavors, where each decides about itself.
+        """
+        asked = request.nonzero()[0].tolist()
+        columns = range(len(request)) if self.has_flavors else ()
+        return np.array([next(iter(self.deciding(column, asked)), column) for column in columns], dtype=np.int64)
 
     def _find_path_rows(self) -> dict[str, Units]:
         """For each node the rows of its path up to the root, the node's own first."""

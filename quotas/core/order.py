@@ -18,11 +18,12 @@ import numpy as np
 
 from quotas.core.amounts import COUNTS, MAX_JOBS, UNLIMITED
 from quotas.core.ledger import Ask, Charge, Ledger
+from quotas.core.queue_use import QueueUse
 from quotas.core.tree import QueuePolicy
 
 Place = tuple[int, float, str, str]
-FairShareKey = tuple[int, float, Place]
-"""Smaller comes first."""
+FairShareKey = tuple[int, float, float, Place]
+"""(rank, use over time, present share, place); smaller comes first."""
 _AFTER_ALL = 1e12
 """More than any share or recent use divided by a weight."""
 WITHIN, HIDES, BORROWS = range(3)
@@ -38,6 +39,7 @@ class Unit:
     charge: Charge
     priority: int
     queued_at: datetime
+    user: str = ""
 
     @cached_property
     def place(self) -> Place:
@@ -67,8 +69,9 @@ class FairShareKeys:
     A row has a handful of resources and is looked at once per job: plain numbers are several times faster here than arrays.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, use: QueueUse | None = None) -> None:
+        """``use`` is given where the tree shares by use over time."""
+        self._ledger, self._use = ledger, use
         self._floor = ledger.floor.tolist()
         self._promised = ledger.promised.tolist()
         self._claimed = [p and name not in COUNTS for p, name in zip(self._promised, ledger.resources, strict=True)]
@@ -85,7 +88,10 @@ class FairShareKeys:
         used: list[int] = self._ledger.held.used[row].tolist()
         within, share = self._share(row, used, head.asked)
         rank = WITHIN if within else HIDES if hides(row) else BORROWS
-        return rank, self._turn(row, used) if self._takes_turns[row] else share, head.unit.place
+        lately = 0.0
+        if self._use is not None and not within and self._use.counts[row]:
+            lately = self.by_weight(row, self._use.by_row[row] + self._use.expected(head.unit.id))
+        return rank, lately, self._turn(row, used) if self._takes_turns[row] else share, head.unit.place
 
     def stays_within_min(self, row: int, request: Ask) -> bool:
         """Whether the node at this row stays within min with a job that asks this."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from fleet.errors import FieldFault
 from fleet.kube import names
-from quotas.core import attributes, validation
+from quotas.core import attributes, flavors, validation
 from quotas.core.attributes import Known
 from quotas.core.tree import ROOT, Attributes, Node, Tree
 from quotas.core.validation import Limits
@@ -36,7 +36,10 @@ def parse_tree(manifest: Mapping[str, Any]) -> Reading:
     reader.head(manifest)
     spec = reader.mapping(manifest.get("spec"), "spec")
     if "root" in spec:
+        reader.flavors = _stated_flavors(spec["root"])
         reader.node(spec["root"], "spec.root", None, 1)
+        if not reader.faults:
+            reader.promised_flavors()
     else:
         reader.add("spec.root", "is required: the quota everything else is part of")
     tree = None if reader.faults else Tree(tuple(reader.nodes))
@@ -56,6 +59,10 @@ class _Reader:
     warnings: list[str] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     bound: dict[str, str] = field(default_factory=dict)
+    flavors: tuple[str, ...] = ()
+    """Names of the table, whatever else is wrong with it."""
+    where: dict[str, tuple[str, Limits]] = field(default_factory=dict)
+    """By path, where a node stands in the manifest and the least max from there up."""
 
     def add(self, where: str, detail: str) -> None:
         self.faults.append(FieldFault(where, detail))
@@ -90,16 +97,18 @@ class _Reader:
         path = f"{parent.path}/{name}" if parent else name
         least, most = self.limits(body, "min", where), self.limits(body, "max", where)
         self.found(validation.own_faults(path, least, most, root=parent is None), where)
+        self.found(flavors.own_faults(path, most), where)
         if parent:
             self.found(validation.ceiling_faults(path, most, parent.path, parent.ceiling), where)
         known = self.attributes(body.get("attributes"), where, path, least, parent)
         children = self.listing(body.get("children"), f"{where}.children")
         namespaces = self.namespaces(body.get("namespaces"), f"{where}.namespaces", path, leaf=not children)
         self.nodes.append(Node(path, name, parent.path if parent else "", least, most, namespaces, known))
+        inner = _Parent(path, validation.lower_limits(most, parent.ceiling if parent else {}), known)
+        self.where[path] = where, inner.ceiling
         if depth == DEEPEST and children:
             self.add(f"{where}.children", f"{path} is {DEEPEST} levels deep already: deeper trees are refused")
             return name, least
-        inner = _Parent(path, validation.lower_limits(most, parent.ceiling if parent else {}), known)
         self.children(children, where, inner, least, depth)
         return name, least
 
@@ -113,6 +122,18 @@ class _Reader:
                     f"{where}.children[{i}].name", f"{parent.path} has a child {name} already (children[{first[name]}])"
                 )
 
+    def promised_flavors(self) -> None:
+        """Checks that every min of a flavor can be had, whatever jobs on other flavors use."""
+        promised = [node for node in self.nodes if node.parent and flavors.has_min(node.min)]
+        for path in dict.fromkeys(above for node in promised for above in _paths_above(node.path)):
+            where, ceiling = self.where[path]
+            self.found(flavors.shared_faults(path, ceiling, self.flavors), where)
+        for node in self.nodes[1:] if promised else ():
+            self.found(flavors.sum_fault(node.path, node.min), self.where[node.path][0])
+            if (lent := node.attributes.lendlimit) is not None:
+                detail = flavors.kept_fault(node.path, node.min, lent)
+                self.found([(f"attributes.{attributes.LENDLIMIT}", detail)] if detail else [], self.where[node.path][0])
+
     def name(self, value: object, where: str, parent: _Parent | None) -> str:
         if parent is None:
             if value not in (None, ROOT):
@@ -123,9 +144,8 @@ class _Reader:
         return str(value)
 
     def limits(self, body: Mapping[str, Any], key: str, where: str) -> Limits:
-        read, faults = validation.parse_limits(
-            {} if body.get(key) is None else self.mapping(body[key], f"{where}.{key}")
-        )
+        stated = {} if body.get(key) is None else self.mapping(body[key], f"{where}.{key}")
+        read, faults = validation.parse_limits(stated, lambda name: flavors.name_fault(name, self.flavors))
         self.found(((f"{key}.{resource}" if resource else key, detail) for resource, detail in faults), where)
         return read
 
@@ -156,3 +176,14 @@ class _Reader:
     def found(self, faults: Iterable[tuple[str, str]], where: str) -> None:
         for suffix, detail in faults:
             self.add(f"{where}.{suffix}", detail)
+
+
+def _stated_flavors(root: object) -> tuple[str, ...]:
+    """The names in the root's table, in whatever state it is: its faults are reported with the attribute."""
+    stated = root.get("attributes") if isinstance(root, Mapping) else None
+    return flavors.stated_names(stated.get(flavors.FLAVORS)) if isinstance(stated, Mapping) else ()
+
+
+def _paths_above(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]

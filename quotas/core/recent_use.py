@@ -1,4 +1,4 @@
-"""What each leaf has used lately, and the order it gives to gangs that capacity is reserved for one by one.
+"""What each leaf, or each user of a leaf, has used lately, and the order it gives to gangs that nodes are reserved for.
 
 An order by present use alone gives what fits only one gang at a time to the same queue for ever: whenever it is free, no
 queue uses any of it. Use therefore counts for a while after it has ended, and fades. It is computed from facts alone (runs that
@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import islice
 from math import log
+from typing import Generic, TypeVar
 
 from quotas.core.ledger import Ledger
 from quotas.core.order import WITHIN, FairShareKeys, Head, Place, Unit
@@ -25,58 +26,64 @@ LONGEST = 64
 Key = tuple[bool, float, float, Place]
 
 
-class RecentUse:
-    """GPU-seconds of each leaf in runs that ended, faded."""
+Account = TypeVar("Account", bound=Hashable)
 
-    def __init__(self) -> None:
-        self._runs: dict[Hashable, tuple[str, float]] = {}
-        """By run, its leaf and what it used, in GPU-seconds as they count at ``_origin``."""
-        self._sums: dict[str, float] = defaultdict(float)
+
+class RecentUse(Generic[Account]):
+    """GPU-seconds in runs that ended, faded, by account: a leaf, or a user of a leaf."""
+
+    def __init__(self, half_life: float = HALF_LIFE, remembered: int | None = None) -> None:
+        """``remembered``: how many runs count, the latest; None: as many as are remembered by default."""
+        self._half_life, self._remembered = half_life, REMEMBERED if remembered is None else remembered
+        self._runs: dict[Hashable, tuple[Account, float]] = {}
+        """By run, its account and what it used, in GPU-seconds as they count at ``_origin``."""
+        self._sums: dict[Account, float] = defaultdict(float)
         self._origin: float | None = None
 
-    def ended(self, run: Hashable, leaf: str, gpus: int, since: float, until: float) -> None:
+    def ended(self, run: Hashable, account: Account, gpus: int, since: float, until: float) -> None:
         """Counts the run once, however often it is passed in."""
         origin = self._origin_for(until)
         self._drop(run)
-        counts = faded(gpus, since, until, until) * remaining(origin - until)
-        self._runs[run] = leaf, counts
-        self._sums[leaf] += counts
-        for oldest in list(islice(self._runs, max(len(self._runs) - REMEMBERED, 0))):
+        half_life = self._half_life
+        counts = faded(gpus, since, until, until, half_life) * remaining(origin - until, half_life)
+        self._runs[run] = account, counts
+        self._sums[account] += counts
+        for oldest in list(islice(self._runs, max(len(self._runs) - self._remembered, 0))):
             self._drop(oldest)
 
-    def at(self, now: float) -> dict[str, float]:
-        """GPU-seconds by leaf, as they count now."""
+    def at(self, now: float) -> dict[Account, float]:
+        """GPU-seconds by account, as they count now."""
         if self._origin is None:
             return {}
-        fading = remaining(max(now - self._origin, 0.0))
-        return {leaf: counts * fading for leaf, counts in self._sums.items()}
+        fading = remaining(max(now - self._origin, 0.0), self._half_life)
+        return {account: counts * fading for account, counts in self._sums.items()}
 
     def _origin_for(self, until: float) -> float:
         """The moment that counts are kept for; moved on so that none outgrows a number, however late a run ends."""
-        if self._origin is not None and until <= self._origin + LONGEST * HALF_LIFE:
+        if self._origin is not None and until <= self._origin + LONGEST * self._half_life:
             return self._origin
-        fading = 0.0 if self._origin is None else remaining(until - self._origin)
-        self._runs = {run: (leaf, counts * fading) for run, (leaf, counts) in self._runs.items()}
+        fading = 0.0 if self._origin is None else remaining(until - self._origin, self._half_life)
+        self._runs = {run: (account, counts * fading) for run, (account, counts) in self._runs.items()}
         self._sums, self._origin = defaultdict(float), until
-        for leaf, counts in self._runs.values():
-            self._sums[leaf] += counts
+        for account, counts in self._runs.values():
+            self._sums[account] += counts
         return until
 
     def _drop(self, run: Hashable) -> None:
         if run in self._runs:
-            leaf, counts = self._runs.pop(run)
-            self._sums[leaf] -= counts
+            account, counts = self._runs.pop(run)
+            self._sums[account] -= counts
 
 
-def remaining(seconds: float) -> float:
+def remaining(seconds: float, half_life: float = HALF_LIFE) -> float:
     """The share of a use that still counts so much later."""
-    return float(2 ** -(seconds / HALF_LIFE))
+    return float(2 ** -(seconds / half_life))
 
 
-def faded(gpus: int, since: float, until: float, now: float) -> float:
+def faded(gpus: int, since: float, until: float, now: float, half_life: float = HALF_LIFE) -> float:
     """GPU-seconds of a run as they count now: each second fades by itself. Nothing where a clock was set back in between."""
-    lasting = remaining(now - until) - remaining(now - min(since, until))
-    return gpus * lasting * HALF_LIFE / log(2)
+    lasting = remaining(now - until, half_life) - remaining(now - min(since, until), half_life)
+    return gpus * lasting * half_life / log(2)
 
 
 def in_order(
@@ -111,6 +118,6 @@ class _Order:
 
     def _key(self, row: int, unit: Unit) -> Key:
         request = self._ledger.ask(unit.charge.amounts)
-        rank, share, place = self._keys.compute_key(row, Head(unit, request), lambda _: None)
+        rank, _, share, place = self._keys.compute_key(row, Head(unit, request), lambda _: None)
         lately = self._keys.by_weight(row, self._used[row] + self._will_use.get(unit.id, 0.0))
         return rank != WITHIN, lately, share, place

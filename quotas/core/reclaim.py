@@ -11,14 +11,19 @@ victim, and no job is stopped for one that could not be placed then (``can_place
 A gang may straddle its min: the part above was borrowed, and gangs are stopped whole. It cannot preempt in return: with it its
 side is above min as before, and the preemptor's side is within.
 
+Where the preemptor is to use GPUs of one flavor, no job goes for its GPUs that has GPUs of other flavors alone: what it would
+free is of no use there. A shortage of a flavor is judged by the min that decides about it (`Ledger.deciding`).
+
 Of the jobs it has a right to, the lowest priorities go, and of one priority no gang of `OVERSIZE` times what is missing while
 smaller ones would do; then the choice that loses the least work (`quotas.core.covering`), then the fewest gangs, then those of
-the side that is furthest above its min. Each pool to choose from holds the one before, so the first that suffices is found by
-bisection.
+the side that is furthest above its min. Jobs within the min-runtime of their queue are chosen only where all others do not
+suffice; the caller evicts them when it ends. Each pool to choose from holds the one before, so the first that suffices is
+found by bisection.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from math import inf
 from typing import Any
@@ -62,6 +67,8 @@ class Victim:
     """By how much the node was above min when this victim was chosen; 0 for a lower priority."""
     lost_gpu_hours: float = 0.0
     """Of work that it has not saved."""
+    protected_until: datetime | None = None
+    """When it may first be evicted; None: now."""
 
     @property
     def message(self) -> str:
@@ -76,6 +83,11 @@ class Reclaim:
     victims: tuple[Victim, ...]
     """In the order they are chosen; empty when the preemptor fits as things stand."""
     freed: dict[str, int]
+
+    @property
+    def protected_until(self) -> datetime | None:
+        """When the last of the victims may be evicted; None: all may be now."""
+        return max((victim.protected_until for victim in self.victims if victim.protected_until), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +160,9 @@ class _Search:
         self.on_path[self.path_rows] = True
         self.consumed = np.array([name not in COUNTS for name in ledger.resources]) & (self.asked > 0)
         self.claims = ledger.promised & (self.asked > 0)
+        self.wanted = ledger.flavored & (self.asked > 0)
+        self.deciding = ledger.deciding_columns(self.asked)
+        """Of each resource the one whose min decides about it; of a tree without flavors it is the resource itself."""
         self.own = ledger.held.used[self.path_rows[0]].copy()
         policy = ledger.tree.by_path[preemptor.leaf].attributes.preempt_policy
         self.by_priority = policy is PreemptPolicy.LOWER_PRIORITY
@@ -160,6 +175,7 @@ class _Search:
     def run(self, candidates: Candidates) -> list[_Target] | None:
         """By the smallest pool of candidates that suffices."""
         self.candidates = candidates
+        self.foreign = candidates.foreign_to(self.wanted, self.ledger.flavored)
         order, ends = self._pools()
         low, high = 0, len(ends) - 1
         taken = self._within_pool(order[: ends[low]])
@@ -203,10 +219,11 @@ class _Search:
         known, need = self.candidates, admission.find_missing(self.ledger, self.asked, self.path_rows).max(axis=0)
         counts = need if need.any() else np.where(self.consumed, self.asked, 0)
         columns = counts.nonzero()[0]
+        helps = known.stays & ~self.foreign if not need[~self.ledger.gpus].any() else known.stays
         own, sides = known.leaf == self.path_rows[0], self._sides()
         borrows = sides.borrows[known.leaf]
         lower = known.priority < self.preemptor.priority if self.by_priority else False
-        rows = (known.stays & np.where(own, lower, borrows)).nonzero()[0]
+        rows = (helps & np.where(own, lower, borrows)).nonzero()[0]
         sizes = known.sizes[rows][:, columns]
         oversize = np.asarray((sizes >= OVERSIZE * counts[columns]).all(axis=1))
         tiers: tuple[NDArray[Any], ...] = (*self._tiers(rows), oversize)
@@ -218,11 +235,17 @@ class _Search:
         suffices[-1:] = True
         return rows[sort], ((is_last & suffices).nonzero()[0] + 1).tolist() or [0]
 
-    def _tiers(self, positions: Positions) -> tuple[Units, Units, Units]:
-        """First gangs that have not started; then borrowers in other queues, before lower priorities in the preemptor's own."""
+    def _tiers(self, positions: Positions) -> tuple[NDArray[Any], ...]:
+        """First gangs that have not started; then borrowers in other queues, before lower priorities in the preemptor's own.
+
+        Last come those still within their min-runtime, the earliest end first: the preemptor waits for the last one it needs.
+        """
         known = self.candidates
         own = known.leaf[positions] == self.path_rows[0]
-        return known.started[positions].astype(np.int64), own.astype(np.int64), known.priority[positions]
+        tiers: tuple[NDArray[Any], ...] = (own.astype(np.int64), known.priority[positions])
+        if known.some_protected:
+            tiers = (np.where(own, 0.0, known.protected_until[positions]), *tiers)
+        return known.started[positions].astype(np.int64), *tiers
 
     def _sides(self) -> _Sides:
         """How every node stands to the preemptor now, from the root down, all nodes of one depth at once."""
@@ -267,7 +290,8 @@ class _Search:
         return np.asarray(beyond)
 
     def _within_min(self) -> Columns:  # [level, resource]
-        return admission.within_min(self.ledger, self.asked, self.path_rows)
+        within = admission.within_min(self.ledger, self.asked, self.path_rows)
+        return within[:, self.deciding] if len(self.deciding) else within
 
     def _can_place(self, taken: Sequence[_Target]) -> bool:
         return not self._exceeds_own_min(taken).any() and self.can_place(frozenset(target.job.key for target in taken))
@@ -305,6 +329,7 @@ class _Search:
         need, rest = int(missing[level, column]), self._rest(taken)
         sides, leaves = self._sides(), known.leaf[rest]
         rest = rest[sides.borrows[leaves] & (sides.level[leaves] <= level) & (known.sizes[rest, column] > 0)]
+        rest = rest[~self.foreign[rest]] if self.ledger.gpus[column] else rest
         ends = np.any([np.diff(tier) != 0 for tier in self._tiers(rest)], axis=0).nonzero()[0] + 1
         for tier in np.split(rest, ends):
             sizes, freed = known.sizes[tier, column], int(known.sizes[tier, column].sum())
@@ -321,6 +346,8 @@ class _Search:
         fewest, within = len(taken) + 1, self._within_min()
         taken, left = list(taken), self._remaining(taken)
         while (position := next(left, None)) is not None:
+            if self.foreign[position]:
+                continue
             is_own = self.candidates.leaf[position] == self.path_rows[0]
             resources = self.consumed if is_own else self.consumed & self.ledger.promised
             target = self._as_target(position, np.broadcast_to(resources, within.shape), within)
@@ -376,20 +403,31 @@ class _Search:
         lca = next(i for i, row in enumerate(rows) if row in self.level_of)
         level = self.level_of[rows[lca]]
         helps = short[level:].any(axis=0) & (self.candidates.sizes[position] > 0)
+        if self.foreign[position]:
+            helps &= ~self.ledger.gpus
         if not helps.any():
             return None
         if not lca:
             return self._target(position, Cause.LOWER_PRIORITY, rows[0], int(helps.argmax()), ())
-        above = helps & self._above_min(np.array(rows[:lca]))
+        above = helps & self._above_min(position, rows[:lca])
         right = helps | self.claims
         if not above.any() or (right & ~within[level - 1]).any():
             return None
         needs = tuple((level - 1, int(column)) for column in right.nonzero()[0])
-        return self._target(position, Cause.ABOVE_MIN, rows[lca - 1], int(above.argmax()), needs)
+        named = above & ~self.ledger.ignored
+        column = int((named if named.any() else above).argmax())
+        return self._target(position, Cause.ABOVE_MIN, rows[lca - 1], column, needs)
 
-    def _above_min(self, rows: Units) -> Columns:
+    def _above_min(self, position: int, rows: list[int]) -> Columns:
         """The resources of which each of these nodes claims more than its min, with what its idle children keep back."""
-        return np.asarray((self.ledger.held.claims[rows] > self.ledger.min[rows]).all(axis=0))
+        ledger = self.ledger
+        above = np.asarray((ledger.held.claims[rows] > ledger.min[rows]).all(axis=0))
+        if not ledger.has_flavors:
+            return above
+        counts = ~ledger.flavored | self.wanted if self.wanted.any() else np.ones_like(above)
+        asked = ((self.candidates.sizes[position] > 0) & counts).nonzero()[0].tolist()
+        decides = [ledger.deciding(column, asked) for column in range(len(above))]
+        return np.array([any(above[each] for each in columns) for columns in decides])
 
     def _target(
         self, position: int, cause: Cause, row: int, column: int, needs: tuple[tuple[int, int], ...]
@@ -400,5 +438,6 @@ class _Search:
         )
         path, resource = self.ledger.tree.nodes[row].path, self.ledger.resources[column]
         above = over if cause is Cause.ABOVE_MIN else 0
-        victim = Victim(job.key, job.leaf, cause, path, resource, above, job.lost_gpu_hours)
+        until = job.protected_until if cause is Cause.ABOVE_MIN else None
+        victim = Victim(job.key, job.leaf, cause, path, resource, above, job.lost_gpu_hours, until)
         return _Target(position, job, victim, needs)

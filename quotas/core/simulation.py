@@ -2,7 +2,7 @@
 
 For what-if questions and for the laws. The engine is the one of the real cycle (`quotas.core.fair_share`,
 `quotas.core.reclaim`); only time is missing: a job that is admitted runs at once, and one that is stopped waits again at
-its old place at once.
+its old place at once. So jobs within their min-runtime are evicted as well, after all others; a victim says when it may be.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -29,10 +29,12 @@ class Job:
     checkpointed: bool = False
     lost_s: float = 0.0
     """Seconds of work that are lost when it is stopped."""
+    protected_until: datetime | None = None
+    """When it may first be evicted for the promise of another queue; None: now."""
 
     def running(self, since: datetime) -> Running:
         about = (self.unit.id, self.unit.charge, self.unit.priority, since, self.elastic, self.checkpointed)
-        return Running(*about, lost_s=self.lost_s)
+        return Running(*about, lost_s=self.lost_s, protected_until=self.protected_until)
 
 
 Places = Callable[[Unit, Mapping[str, Job], frozenset[str]], bool]

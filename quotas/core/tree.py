@@ -7,10 +7,13 @@ and refusing it is `quotas.core.parsing`'s business. Knows nothing of what is in
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
 
+from quotas.core import flavors
 from quotas.core.amounts import UNLIMITED, Amounts
+from quotas.core.flavors import Flavors, Preference
 
 ROOT = "root"
 NAME_LABELS = ("quota.scheduling.alibabacloud.com/name", "quota.scheduling.koordinator.sh/name")
@@ -29,6 +32,15 @@ class QueuePolicy(StrEnum):
 class PreemptPolicy(StrEnum):
     NEVER = "Never"
     LOWER_PRIORITY = "PreemptLowerPriority"
+
+
+class FairShare(StrEnum):
+    """What queues that borrow are compared by, and the users of a leaf."""
+
+    NOW = "Now"
+    """Queues by what they borrow at this moment; users are not compared."""
+    OVER_TIME = "OverTime"
+    """By their GPU-time lately, including what is placed and expected to run."""
 
 
 class OutsideJobs(StrEnum):
@@ -78,6 +90,16 @@ class Attributes:
     """Of the root alone. None: not stated, and they wait; an edit that leaves jobs outside the tree has to state it."""
     excess: ExcessPolicy = ExcessPolicy.REFUSE
     """Its own, or that of the nearest ancestor that states one."""
+    fair_share: FairShare = FairShare.NOW
+    """How its children, or the users of a leaf, share; its own, or that of the nearest ancestor that states one."""
+    min_runtime: timedelta = timedelta()
+    """How long after its admission a job is not evicted for the promise of another queue; its own or inherited."""
+    min_runtime_ceiling: timedelta = timedelta(hours=1)
+    """The longest `min_runtime` that a node may state; stated by the root."""
+    flavors: Flavors = field(default_factory=dict)
+    """The models of GPUs that the root tells apart; empty: none."""
+    preference: Preference = Preference()
+    """Which flavors its jobs may use; its own, or that of the nearest ancestor that states one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +152,28 @@ class Tree:
 
     @cached_property
     def resources(self) -> tuple[str, ...]:
-        """Every resource that any node names, in a fixed order."""
-        return tuple(sorted({name for node in self.nodes for name in (*node.min, *node.max)}))
+        """Every resource that any node names, and the GPUs of every flavor, in a fixed order."""
+        named = {name for node in self.nodes for name in (*node.min, *node.max)}
+        return tuple(sorted(named | {flavors.amount_name(name) for name in self.flavors}))
+
+    @cached_property
+    def without_min(self) -> frozenset[str]:
+        """Names of GPUs whose min says nothing: the plain one where flavors have a min, else those of the flavors.
+
+        What is promised is GPUs of one flavor, or of any: by both, a job could be within the one min and beyond the other.
+        """
+        of_flavors = {flavors.amount_name(name) for name in self.flavors}
+        promised = any(flavors.has_min(node.min) for node in self.nodes[1:])
+        return frozenset([flavors.GPU] if promised else of_flavors)
+
+    @property
+    def flavors(self) -> Flavors:
+        return self.nodes[0].attributes.flavors
+
+    @cached_property
+    def shares_over_time(self) -> bool:
+        """Whether any node shares by use over time."""
+        return any(node.attributes.fair_share is FairShare.OVER_TIME for node in self.nodes)
 
     def to_root(self, path: str) -> tuple[Node, ...]:
         """The node and its ancestors, the node first."""

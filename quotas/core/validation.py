@@ -3,7 +3,7 @@
 Each check yields (field, what is wrong) with the quota's path and both numbers. Pure arithmetic on whole units.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fleet.kube import names
@@ -14,14 +14,21 @@ Limits = Mapping[str, int]
 Fault = tuple[str, str]
 
 
-def parse_limits(stated: Mapping[str, Any]) -> tuple[Limits, list[Fault]]:
+NameFault = Callable[[str], str | None]
+"""What is wrong with a name of another kind than Kubernetes' resources; None: it is one of those."""
+
+
+def parse_limits(stated: Mapping[str, Any], special: NameFault = lambda _: None) -> tuple[Limits, list[Fault]]:
     """Quantities as whole units under canonical names; faults are (resource, what is wrong)."""
     read: dict[str, int] = {}
     faults: list[Fault] = []
     for resource, value in stated.items():
         name = canonical_name(resource)
-        if names.pair_fault(resource, ""):
-            faults.append((resource, "is no name of a resource"))
+        detail = special(resource)
+        if detail is None and names.pair_fault(resource, ""):
+            detail = "is no name of a resource"
+        if detail:
+            faults.append((resource, detail))
         elif name in read:
             faults.append((resource, f"is another spelling of {name}, which is stated too"))
         else:

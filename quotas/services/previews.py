@@ -11,6 +11,7 @@ from typing import Any
 from django.db import transaction
 
 from fleet.errors import Forbidden
+from fleet.services.authorization import access
 from quotas import queries, signals
 from quotas.core import parsing
 from quotas.core.impact import Effect
@@ -61,19 +62,19 @@ def of_manifest(manifest: Mapping[str, Any], *, by: str, now: datetime | None) -
     if read.tree is None or now is None:
         return preview
     old = queries.parse_row(row) if row else None
-    vetoes, outside = _ask_receivers(old, read.tree)
+    vetoes, outside = _ask_receivers(old, read.tree, by)
     return replace(
         preview,
         refusals=[*vetoes, *refusals],
         warnings=[*read.warnings, *usage.outside_warnings(read.tree, outside)],
-        effect=impact.effect_of_change(old, read.tree, now),
+        effect=impact.effect_of_change(old, read.tree, now).shown_to(access.sees_named(by)),
         outside=outside,
     )
 
 
-def _ask_receivers(old: Tree | None, new: Tree) -> tuple[list[str], usage.Outside]:
+def _ask_receivers(old: Tree | None, new: Tree, by: str) -> tuple[list[str], usage.Outside]:
     with transaction.atomic():  # receivers write what the change would make of their own rows
-        answers = signals.tree_changing.send(sender=QuotaTree, before=old, after=new)
+        answers = signals.tree_changing.send(sender=QuotaTree, before=old, after=new, by=by)
         outside = usage.total_outside()
         transaction.set_rollback(True)
     return [str(answer) for _, answer in answers if answer], outside

@@ -1,5 +1,8 @@
 """Names and removes team leads. Like roles, they are not journalled, as no watch follows them; the audit has a line of each."""
 
+from collections.abc import Collection
+from typing import Any
+
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
@@ -12,7 +15,9 @@ from quotas.models import QuotaGrant
 
 def add_lead(username: str, path: str) -> QuotaGrant:
     """Make the user a lead of the node, whether they were one before or not."""
-    row = QuotaGrant(user=grants.user(username), path=path)
+    user = grants.user(username)
+    grants.require_roles_by_hand(user)
+    row = QuotaGrant(user=user, path=path)
     try:
         row.clean_fields(exclude=["user"])
     except ValidationError as e:
@@ -25,9 +30,19 @@ def add_lead(username: str, path: str) -> QuotaGrant:
 
 def remove_lead(lead_id: int) -> None:
     rows = QuotaGrant.objects.filter(pk=lead_id)
-    if not rows.exists():
+    row = rows.select_related("user").first()
+    if row is None:
         raise NotFound(f"there is no team lead {lead_id}")
+    grants.require_roles_by_hand(row.user)
     take_back(rows)
+
+
+def replace(user: Any, paths: Collection[str]) -> None:
+    """Make the user the lead of exactly these nodes."""
+    rows = QuotaGrant.objects.filter(user_id=user.pk)
+    take_back(rows.exclude(path__in=paths))
+    for path in sorted(set(paths) - set(rows.values_list("path", flat=True))):
+        save(QuotaGrant(user=user, path=path))
 
 
 def save(row: QuotaGrant) -> None:

@@ -118,7 +118,7 @@ def delete(name: str, *, by: str, now: datetime, source: str = "") -> None:
             raise NotFound(f"There is no quota tree {name}.")
         audit.remember_row(row)
         scopes.require_edits(by, row.manifest, None)
-        _ask_others(queries.parse_row(row), None)
+        _ask_others(queries.parse_row(row), None, by)
         _take_queues()
         _remember(row.generation + 1, None, Saving(by, now, source=source))
         entry = change(row, Action.DELETED)
@@ -165,7 +165,7 @@ def _write(manifest: dict[str, Any], tree: Tree, saving: Saving) -> tuple[QuotaT
     name = manifest["metadata"]["name"]
     if row is None:
         scopes.require_edits(by, None, manifest)
-        _ask_others(None, tree)
+        _ask_others(None, tree, by)
         _take_queues()
         row = QuotaTree(namespace=parsing.NAMESPACE, name=name, manifest=manifest, created_at=now, changed_by=by)
         row.generation = queries.last_generation() + 1
@@ -183,7 +183,7 @@ def _write(manifest: dict[str, Any], tree: Tree, saving: Saving) -> tuple[QuotaT
     if row.manifest == manifest:
         return row, "unchanged"
     scopes.require_edits(by, row.manifest, manifest)
-    _ask_others(queries.parse_row(row), tree)
+    _ask_others(queries.parse_row(row), tree, by)
     _take_queues()
     row.manifest, row.changed_by, row.generation = manifest, by, row.generation + 1
     [row.resource_version] = events.announce([change(row)], now)
@@ -227,8 +227,8 @@ def _announce(queues: list[Queue], action: journal.Action, now: datetime) -> Non
         queue.resource_version = version
 
 
-def _ask_others(before: Tree | None, after: Tree | None) -> None:
-    answers = signals.tree_changing.send(sender=QuotaTree, before=before, after=after)
+def _ask_others(before: Tree | None, after: Tree | None, by: str) -> None:
+    answers = signals.tree_changing.send(sender=QuotaTree, before=before, after=after, by=by)
     vetoes = [str(answer) for _, answer in answers if answer]
     if vetoes:
         raise Conflict(f"The quota tree cannot be changed to this: {'; '.join(vetoes)}")

@@ -3,13 +3,16 @@
 This app does not know jobs: the app above registers how to read their charges, once, when the process starts.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from quotas.core import excess
 from quotas.core.amounts import COUNTS, UNLIMITED, Amounts
 from quotas.core.ledger import Charge, Ledger
+from quotas.core.queue_use import Account
 from quotas.core.tree import ExcessPolicy, Node, Tree
 
 Charges = Callable[[], Iterable[Charge]]
@@ -28,6 +31,7 @@ class Outside:
 
 
 _outside: list[Callable[[], Outside]] = []
+_recent: list[Callable[[datetime], Mapping[Account, float]]] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,36 @@ def register_charges(admitted: Charges, waiting: Charges, beside: Callable[[], O
     _admitted.append(admitted)
     _waiting.append(waiting)
     _outside.append(beside)
+
+
+def register_use(recent: Callable[[datetime], Mapping[Account, float]]) -> None:
+    """How to read the GPU-seconds that each user of each leaf has used lately."""
+    _recent.append(recent)
+
+
+@dataclass(frozen=True, slots=True)
+class RecentHours:
+    """GPU-hours used lately, of a tree that shares by them."""
+
+    by_path: Mapping[str, float] = field(default_factory=dict)
+    by_user: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By leaf and user, the most first."""
+
+
+def recent_hours(tree: Tree, now: datetime) -> RecentHours:
+    """Of every node; empty where no node shares by use over time."""
+    if not tree.shares_over_time:
+        return RecentHours()
+    by_path = dict.fromkeys((node.path for node in tree.nodes), 0.0)
+    by_user: dict[str, dict[str, float]] = defaultdict(dict)
+    accounts = [(account, seconds) for source in _recent for account, seconds in source(now).items()]
+    for (leaf, user), seconds in sorted(accounts, key=lambda entry: (-entry[1], entry[0])):
+        if leaf not in by_path:
+            continue
+        by_user[leaf][user] = seconds / 3600
+        for node in tree.to_root(leaf):
+            by_path[node.path] += seconds / 3600
+    return RecentHours(by_path, by_user)
 
 
 def total_outside() -> Outside:
@@ -97,6 +131,11 @@ def report(tree: Tree) -> dict[str, dict[str, Amount]]:
     )
 
 
+def report_admitted(tree: Tree) -> dict[str, dict[str, Amount]]:
+    """The same without what waits: reading that takes as long as the queues are."""
+    return usage_by_path(tree, [each for source in _admitted for each in source()], ())
+
+
 def usage_by_path(tree: Tree, admitted: Iterable[Charge], waiting: Iterable[Charge]) -> dict[str, dict[str, Amount]]:
     """A job whose leaf has just been removed is about to be resolved again, and counts nowhere."""
     leaves = {leaf.path for leaf in tree.leaves}
@@ -110,7 +149,7 @@ def usage_by_path(tree: Tree, admitted: Iterable[Charge], waiting: Iterable[Char
     lent = _lent(tree, used)
     return {
         node.path: {
-            resource: _amount(node, resource, amount, requested[node.path][resource], lent)
+            resource: _amount(tree, node, resource, amount, requested[node.path][resource], lent)
             for resource, amount in used[node.path].items()
         }
         for node in tree.nodes
@@ -121,14 +160,17 @@ def _by_path(ledger: Ledger) -> dict[str, Amounts]:
     return {node.path: ledger.used(node.path) for node in ledger.tree.nodes}
 
 
-def _amount(node: Node, resource: str, used: int, requested: int, lent: Mapping[tuple[str, str], int]) -> Amount:
+def _amount(
+    tree: Tree, node: Node, resource: str, used: int, requested: int, lent: Mapping[tuple[str, str], int]
+) -> Amount:
+    has_no_min = resource in tree.without_min or (resource in COUNTS and resource not in node.min)
     least, most = node.min.get(resource, 0), node.max.get(resource, UNLIMITED)
     return Amount(
         used=used,
         requested=requested,
         min=least,
         max=None if most >= UNLIMITED else most,
-        borrowed=0 if resource in COUNTS and resource not in node.min else max(0, used - least),
+        borrowed=0 if has_no_min else max(0, used - least),
         lent=lent.get((node.path, resource), 0),
     )
 

@@ -11,6 +11,14 @@ from quotas.core.tree import OutsideJobs
 from quotas.models import Queue, QuotaTree
 from quotas.services import edits, scopes, usage
 
+_MOST_USERS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class UserHours:
+    user: str
+    gpu_hours: float
+
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
@@ -28,6 +36,10 @@ class NodeView:
     may_edit: bool
     may_add: bool
     resources: dict[str, usage.Amount]
+    recent_gpu_hours: float | None
+    """Used lately; None where the tree does not share by it."""
+    users: list[UserHours]
+    """Of a leaf, the most first: all of them for users who may run its queue, for others their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +57,9 @@ class TreeView:
     outside: usage.Outside
 
 
-def tree_view_of(row: QuotaTree, user: Any) -> TreeView:
+def tree_view_of(row: QuotaTree, user: Any, now: datetime) -> TreeView:
     tree, scope = queries.parse_row(row), scopes.scope_of(user)
+    recent = usage.recent_hours(tree, now)
     report = usage.report(tree)
     queues = {queue.path: queue for queue in queries.queues()}
     written = dict(edits.walk(row.manifest))
@@ -63,6 +76,12 @@ def tree_view_of(row: QuotaTree, user: Any) -> TreeView:
             may_edit=scope.may_edit(node.path),
             may_add=scope.may_edit(f"{node.path}/"),
             resources=report[node.path],
+            recent_gpu_hours=recent.by_path.get(node.path),
+            users=[
+                UserHours(name, hours)
+                for name, hours in recent.by_user.get(node.path, {}).items()
+                if name == user.get_username() or scope.may_run(node.path)
+            ][:_MOST_USERS],
         )
         for node in tree.nodes
     ]

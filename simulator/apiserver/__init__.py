@@ -1,4 +1,4 @@
-"""An API server made of Python: the wire grammar of `fleet.kube` over a store, on a real TLS port on loopback."""
+"""An API server in Python: the server of `fleet.kube.server` over a store in memory and a file, on a TLS port of loopback."""
 
 from simulator.apiserver.server import ApiServer
 

@@ -1,7 +1,7 @@
-"""ServiceAccounts of a simulated member: their tokens, and what these may do.
+"""ServiceAccounts of a simulated member: their tokens and permissions.
 
-A simulated member has no RBAC objects. Every ServiceAccount may do in its own namespace what the charts of the operators it
-plays grant there (DLRover's ``default-role``), and nothing else: no Secrets, no other namespace, nothing of the cluster.
+A simulated member has no RBAC objects. Every ServiceAccount has in its own namespace the permissions that the operators' charts
+grant (DLRover's ``default-role``), and no others: no Secrets, no other namespaces, no cluster-wide objects.
 """
 
 import base64
@@ -23,7 +23,7 @@ RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     (ELASTIC_JOBS.group, ELASTIC_JOBS.plural): (*READ, *WRITE),
 }
 """API group and plural -> verbs. ``pods/log`` is read with pods."""
-_SHORTEST_S, _USUAL_S = 600, 3600
+SHORTEST_S, LONGEST_S, _USUAL_S = 600, 2**32, 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,17 @@ class Account:
     def user(self) -> str:
         return f"system:serviceaccount:{self.namespace}:{self.name}"
 
+    @property
+    def is_fleet(self) -> bool:
+        """The account that a fleet may be given there, which is bound to cluster-admin."""
+        return (self.namespace, self.name) == ("convoy-system", "convoy")
+
     def may(self, verb: str, group: str, plural: str, namespace: str) -> bool:
-        return namespace == self.namespace and verb in RIGHTS.get((group, plural), ())
+        return self.is_fleet or namespace == self.namespace and verb in RIGHTS.get((group, plural), ())
 
 
 def rules(account: Account) -> dict[str, Any]:
-    """What the account may do, in its own namespace."""
+    """The rules of the account in its own namespace, as in a SelfSubjectRulesReview."""
     rules = [
         {"verbs": [*verbs], "apiGroups": [group], "resources": [plural]} for (group, plural), verbs in RIGHTS.items()
     ]
@@ -54,14 +59,14 @@ def from_user(user: str) -> Account | None:
 
 
 class Tokens:
-    """Tokens signed with a key that lasts as long as the server runs, as its pods do."""
+    """Issues and checks tokens. The signing key lasts as long as the server runs, like its pods."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
 
     def issue(self, account: Account, seconds: Any, now: float) -> tuple[str, float]:
         """A token and when it expires. ``seconds`` is what a TokenRequest asks for."""
-        valid_s = max(int(seconds), _SHORTEST_S) if isinstance(seconds, int) else _USUAL_S
+        valid_s = int(seconds) if isinstance(seconds, int) else _USUAL_S
         claims = json.dumps([account.namespace, account.name, now + valid_s]).encode()
         return f"{_encoded(claims)}.{_encoded(self._signature(claims))}", now + valid_s
 

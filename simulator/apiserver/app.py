@@ -9,18 +9,19 @@ from datetime import datetime
 
 from fleet.kube.requests.status import KubeError, not_found
 from fleet.kube.resources import PODS
-from fleet.kube.server import reviews
+from fleet.kube.server import paths, reviews
 from fleet.kube.server.app import Answer, Server
 from fleet.kube.server.kinds import History, Kind, Namespaces, Object
-from fleet.kube.server.request import Request, Scope
+from fleet.kube.server.request import Receive, Request, Scope, Send
 from fleet.kube.server.watching import Frame, Opening, WatchOptions
-from simulator.apiserver import accounts, metrics, pod_logs, rules, watching
+from simulator.apiserver import accounts, metrics, pod_logs, pod_streams, rules, watching
 from simulator.apiserver.accounts import Account, Tokens
 from simulator.apiserver.catalog import Catalog, Target
 from simulator.apiserver.faults import Faults
 from simulator.apiserver.pod_logs import LogSource
 from simulator.apiserver.store import Store
 from simulator.apiserver.watching import Surroundings
+from simulator.streaming.source import PodSource
 
 _NO_FAULTS = Faults()
 
@@ -30,7 +31,7 @@ class User:
     account: Account | None
     """None: an administrator, who may do everything."""
     faults: Faults
-    """What goes wrong with this user's requests."""
+    """The faults that apply to this user's requests."""
 
 
 class StoreHistory(History):
@@ -59,7 +60,7 @@ class Application(Server[Kind]):
         logs: LogSource | None,
         measured: bool,
     ) -> None:
-        """The member's own components send the inner token and meet no faults."""
+        """The member's own components use the inner token, and are exempt from faults."""
         super().__init__(catalog, StoreHistory(store), version=version)
         self.catalog: Catalog = catalog
         self._store = store
@@ -71,25 +72,25 @@ class Application(Server[Kind]):
             self.catalog.add(kind)
         self.stopped = asyncio.Event()
         self._wakers: set[Callable[[], None]] = set()
-        """Make the open watches look at the faults and at `stopped`."""
+        """Makes open watches check the faults and `stopped`."""
         self._tokens = Tokens()
 
     def accept(self, token: str) -> None:
-        """The token that is good from now on."""
+        """Replaces the token."""
         self._token = token.encode()
 
     def stop(self) -> None:
-        """Ends what is open; called on the event loop."""
+        """Ends all open streams. Call it on the event loop."""
         self.stopped.set()
         self.wake()
 
     def wake(self) -> None:
-        """Makes open watches look around, because a fault was switched; called on the event loop."""
+        """Makes open watches check the faults, because one has changed. Call it on the event loop."""
         for wake in tuple(self._wakers):
             wake()
 
     def is_inner(self, scope: Scope) -> bool:
-        """Whether the member's own components ask."""
+        """Whether the request is from the member's own components."""
         authorization = dict(scope["headers"]).get(b"authorization", b"")
         return hmac.compare_digest(authorization, b"Bearer " + self._inner_token)
 
@@ -121,13 +122,18 @@ class Application(Server[Kind]):
         return not denied and account.may(verb, group, plural, namespace)
 
     def review(self, kind: str, spec: Object, user: User) -> Object | None:
-        """An administrator may do everything; ServiceAccounts have the rights of `accounts.RIGHTS`."""
+        """An administrator may do everything. ServiceAccounts have the permissions in `accounts.RIGHTS`."""
         if kind == reviews.WHOAMI:
             groups = ["system:authenticated"] if user.account else ["system:masters", "system:authenticated"]
             return {"userInfo": {"username": user.account.user if user.account else "admin", "groups": groups}}
+        account = user.account
         if kind == reviews.RULES:
-            return {**(accounts.rules(user.account) if user.account else _EVERYTHING), "incomplete": False}
-        account = user.account if kind == reviews.ACCESS else accounts.from_user(str(spec.get("user", "")))
+            return {
+                **(_EVERYTHING if account is None or account.is_fleet else accounts.rules(account)),
+                "incomplete": False,
+            }
+        if kind != reviews.ACCESS:
+            account = accounts.from_user(str(spec.get("user", "")))
         attributes = reviews.attributes_of(spec)
         verb, group, plural, namespace = (attributes.get(field, "") for field in _ATTRIBUTES)
         return {"allowed": self._may(account, verb, group, plural, namespace)}
@@ -144,7 +150,7 @@ class Application(Server[Kind]):
         return await watching.begin(options, frame, kind, self._store, surroundings)
 
     def connect(self, request: Request, target: Target, user: User) -> Answer | None:
-        """Logs, bindings and tokens of accounts."""
+        """Answers the subresources log, binding and token."""
         match target.subresource:
             case "log":
                 return pod_logs.log(request, target, self._current(target), self._logs, self._ending(user))
@@ -153,6 +159,16 @@ class Application(Server[Kind]):
             case "token":
                 return 201, self._issue(request, target)
         return None
+
+    async def forward(self, scope: Scope, request: Request, receive: Receive, send: Send) -> bool:
+        """Streams into pods take the connection."""
+        if not pod_streams.is_wanted(request.path):
+            return False
+        user, target = self.authenticate(request), paths.parse(request.path, self.catalog)
+        self.authorize(user, "create", target)
+        source = self._logs if isinstance(self._logs, PodSource) else None
+        await pod_streams.answer(scope, send, target, self._current(target), source, self.stopped)
+        return True
 
     def _current(self, target: Target) -> Object:
         current = target.kind.get(target.namespace, target.name)
@@ -164,16 +180,21 @@ class Application(Server[Kind]):
         return lambda: self.stopped.is_set() or user.faults.away
 
     def _issue(self, request: Request, target: Target) -> Object:
-        """A TokenRequest. Every namespace has a ServiceAccount ``default``, as where a controller makes it."""
+        """Answers a TokenRequest. Every namespace has a ServiceAccount ``default``, which a controller creates in a real
+        cluster.
+        """
         if target.name != "default":
             self._current(target)
         body = request.body()
         seconds = (body.get("spec") or {}).get("expirationSeconds") if isinstance(body, dict) else None
+        if isinstance(seconds, int) and not accounts.SHORTEST_S <= seconds <= accounts.LONGEST_S:
+            raise KubeError(422, f"spec.expirationSeconds: Invalid value: {seconds}: {_LIMITS}", reason="Invalid")
         token, expires = self._tokens.issue(Account(target.namespace, target.name), seconds, _now())
         stamp = rules.timestamp(datetime.fromtimestamp(expires, rules.now().tzinfo))
         return {**(body if isinstance(body, dict) else {}), "status": {"token": token, "expirationTimestamp": stamp}}
 
 
+_LIMITS = "may not specify a duration less than 10 minutes or larger than 2^32 seconds"
 _ATTRIBUTES = ("verb", "group", "resource", "namespace")
 _EVERYTHING: Object = {
     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],

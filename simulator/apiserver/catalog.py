@@ -1,4 +1,4 @@
-"""Which kinds a simulated member serves: the built-in ones, and those of CustomResourceDefinitions as they come and go."""
+"""The kinds that a simulated member serves: built-in ones, and those of the current CustomResourceDefinitions."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -19,7 +19,7 @@ _LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 BUILT_IN: tuple[Served, ...] = (
     Served(resources.NAMESPACES, ("ns",), subresources=("status",)),
     Served(resources.NODES, ("no",), subresources=("status",)),
-    Served(resources.PODS, ("po",), ("all",), ("status", "log", "binding")),
+    Served(resources.PODS, ("po",), ("all",), ("status", "log", "binding", "exec", "attach", "portforward")),
     Served(resources.SERVICES, ("svc",), ("all",), ("status",)),
     Served(resources.EVENTS, ("ev",)),
     Served(resources.CONFIG_MAPS, ("cm",)),

@@ -1,6 +1,6 @@
-"""What an API server fills into pods, Jobs, services and namespaces when they are created, and the specs of them it refuses.
+"""Defaults and validation of new pods, Jobs, Services and Namespaces, as far as clients depend on them.
 
-Only what clients rely on or run into. Works on a body that no other code holds.
+The functions change the body in place, so the caller must not share it.
 """
 
 import copy
@@ -23,21 +23,21 @@ _COUNTS = ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds"
 
 
 def apply(resource: Resource, body: Object) -> None:
-    """Changes ``body``, a new object of a built-in kind; raises Invalid when it can never run."""
+    """Adds defaults to ``body``, a new object of a built-in kind. Raises Invalid for a spec that cannot run."""
     default = _DEFAULTS.get((resource.group, resource.plural))
     if default is not None:
         default(body)
 
 
 def complete(resource: Resource, body: Object) -> None:
-    """What the server adds that is no default and has no owner; changes ``body``."""
+    """Adds to ``body`` the fields that the server sets without a field manager, such as the initial status."""
     add = _COMPLETED.get((resource.group, resource.plural))
     if add is not None:
         add(body)
 
 
 def check_pod_update(old: Object, new: Object) -> None:
-    """A pod stays what it is; only its images, deadline, grace and tolerations may change. Changes ``new``, as `apply` does."""
+    """Raises Invalid if fields other than images, deadline, grace period and tolerations change. Adds defaults to ``new``."""
     name, spec = old["metadata"]["name"], {**(new.get("spec") or {})}
     new["spec"] = spec
     _default_pod_spec(spec, PODS, name, "spec")
@@ -55,10 +55,10 @@ def check_pod_update(old: Object, new: Object) -> None:
 
 
 def _lasting(spec: Object) -> Object:
-    kept = {field: value for field, value in spec.items() if field not in _CHANGING}
+    result = {field: value for field, value in spec.items() if field not in _CHANGING}
     for field in ("containers", "initContainers"):
-        kept[field] = [{**container, "image": ""} for container in spec.get(field) or []]
-    return kept
+        result[field] = [{**container, "image": ""} for container in spec.get(field) or []]
+    return result
 
 
 def _default_pod(pod: Object) -> None:
@@ -97,19 +97,19 @@ def _default_container(container: Object) -> None:
     container.setdefault("imagePullPolicy", "IfNotPresent" if tag not in ("", "latest") else "Always")
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
-    asked = container["resources"] = {**(container.get("resources") or {})}
-    if limits := asked.get("limits"):
-        asked["requests"] = {**limits, **(asked.get("requests") or {})}
+    resources = container["resources"] = {**(container.get("resources") or {})}
+    if limits := resources.get("limits"):
+        resources["requests"] = {**limits, **(resources.get("requests") or {})}
 
 
 def _quality(containers: list[Object]) -> str:
-    asked = [container.get("resources") or {} for container in containers]
+    requested = [container.get("resources") or {} for container in containers]
     kinds = ("cpu", "memory")
-    if not any((a.get(part) or {}).get(kind) for a in asked for part in ("limits", "requests") for kind in kinds):
+    if not any((a.get(part) or {}).get(kind) for a in requested for part in ("limits", "requests") for kind in kinds):
         return "BestEffort"
-    for each in asked:
-        limits = each.get("limits") or {}
-        requests = {**limits, **(each.get("requests") or {})}
+    for resources in requested:
+        limits = resources.get("limits") or {}
+        requests = {**limits, **(resources.get("requests") or {})}
         if any(not limits.get(kind) or limits[kind] != requests[kind] for kind in kinds):
             return "Burstable"
     return "Guaranteed"
@@ -135,7 +135,7 @@ def _default_job(job: Object) -> None:
 
 
 def _complete_job(job: Object) -> None:
-    """The selector by the Job's own uid, which its pods will carry."""
+    """Adds the selector and the pod labels with the Job's uid."""
     spec, metadata = job["spec"], job["metadata"]
     template = spec["template"] = {**spec["template"]}
     own = {"controller-uid": metadata["uid"], "job-name": metadata["name"]}

@@ -1,4 +1,4 @@
-"""Definitions of kinds as they are taken in: refused when they could not be served, established at once when they can."""
+"""Validates CustomResourceDefinitions when they are created, and sets their status to established."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ Object = dict[str, Any]
 
 
 def established(definition: Object) -> Object:
-    """With its status; raises Invalid for what is wrong with it."""
+    """The definition with its status. Raises Invalid for an invalid one."""
     spec, name = definition.get("spec") or {}, definition["metadata"]["name"]
     try:
         names, wanted = spec["names"], f"{spec['names']['plural']}.{spec['group']}"

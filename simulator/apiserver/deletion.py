@@ -1,6 +1,6 @@
-"""How an object goes: finalizers, graceful pods, what becomes of its dependents; and what is collected afterwards.
+"""Deletes objects: finalizers, grace periods of pods, propagation to dependents, and garbage collection.
 
-Stands in for the garbage collector and the namespace controller of a real cluster too, so "gone" means the same there.
+It also does the work of the garbage collector and the namespace controller of a real cluster.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -15,9 +15,9 @@ FOREGROUND = "foregroundDeletion"
 _ENDED = ("Succeeded", "Failed")
 
 
-def delete(store: Store, resource: Resource, found: Object, options: Object) -> Object | None:
-    """Starts or finishes a deletion; the object as it still stands, or None when it is gone."""
-    metadata = found["metadata"]
+def delete(store: Store, resource: Resource, current: Object, options: Object) -> Object | None:
+    """Starts or finishes a deletion. Returns the object if it still exists, None if it was removed."""
+    metadata = current["metadata"]
     policy = options.get("propagationPolicy") or ("Orphan" if options.get("orphanDependents") else "")
     policy = policy or ("Orphan" if _is(resource, JOBS) else "Background")
     kind = (resource.group, resource.plural)
@@ -26,13 +26,13 @@ def delete(store: Store, resource: Resource, found: Object, options: Object) -> 
     finalizers = list(metadata.get("finalizers") or [])
     if policy == "Foreground" and store.owned_by(metadata["uid"]) and FOREGROUND not in finalizers:
         finalizers.append(FOREGROUND)
-    grace = _grace(resource, found, options)
+    grace = _grace(resource, current, options)
     if finalizers or grace:
-        standing = _mark(store, kind, found, finalizers, grace)
+        marked = _mark(store, kind, current, finalizers, grace)
         if FOREGROUND in finalizers:
             _delete_owned(store, metadata["uid"])
-        return store.get(kind, metadata.get("namespace", ""), metadata["name"]) and standing
-    remove(store, kind, found)
+        return store.get(kind, metadata.get("namespace", ""), metadata["name"]) and marked
+    remove(store, kind, current)
     return None
 
 
@@ -40,40 +40,44 @@ def _is(resource: Resource, other: Resource) -> bool:
     return (resource.group, resource.plural) == (other.group, other.plural)
 
 
-def _grace(resource: Resource, found: Object, options: Object) -> int:
-    """Seconds a pod on a node has left; everything else goes at once."""
-    if not _is(resource, PODS) or not found["spec"].get("nodeName") or found.get("status", {}).get("phase") in _ENDED:
+def _grace(resource: Resource, current: Object, options: Object) -> int:
+    """The grace period in seconds for a running pod. 0 for everything else."""
+    if (
+        not _is(resource, PODS)
+        or not current["spec"].get("nodeName")
+        or current.get("status", {}).get("phase") in _ENDED
+    ):
         return 0
-    asked = options.get("gracePeriodSeconds")
-    return int(found["spec"].get("terminationGracePeriodSeconds", 30) if asked is None else asked)
+    requested_s = options.get("gracePeriodSeconds")
+    return int(current["spec"].get("terminationGracePeriodSeconds", 30) if requested_s is None else requested_s)
 
 
-def _mark(store: Store, kind: Kind, found: Object, finalizers: list[str], grace: int) -> Object:
-    metadata = {**found["metadata"]}
+def _mark(store: Store, kind: Kind, current: Object, finalizers: list[str], grace: int) -> Object:
+    metadata = {**current["metadata"]}
     if finalizers:
         metadata["finalizers"] = finalizers
     if "deletionTimestamp" not in metadata or grace < metadata.get("deletionGracePeriodSeconds", 0):
         metadata["deletionTimestamp"] = timestamp(datetime.now(UTC) + timedelta(seconds=grace))
         metadata["deletionGracePeriodSeconds"] = grace
-    if metadata == found["metadata"]:
-        return found
-    return store.put(kind, {**found, "metadata": metadata})
+    if metadata == current["metadata"]:
+        return current
+    return store.put(kind, {**current, "metadata": metadata})
 
 
-def after_update(store: Store, kind: Kind, found: Object) -> bool:
-    """Removes an object whose last finalizer has just gone; True when it did."""
-    metadata = found["metadata"]
+def after_update(store: Store, kind: Kind, current: Object) -> bool:
+    """Removes an object that is being deleted if its last finalizer was removed. Returns whether it did."""
+    metadata = current["metadata"]
     if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
         return False
     if metadata.get("deletionGracePeriodSeconds"):
         return False
-    remove(store, kind, found)
+    remove(store, kind, current)
     return True
 
 
-def remove(store: Store, kind: Kind, found: Object) -> None:
-    """Takes the object away, then what it owned, then an owner that only waited for it."""
-    metadata = found["metadata"]
+def remove(store: Store, kind: Kind, current: Object) -> None:
+    """Removes the object, then its dependents, then an owner whose foreground deletion waited only for it."""
+    metadata = current["metadata"]
     store.remove(kind, metadata.get("namespace", ""), metadata["name"])
     _delete_owned(store, metadata["uid"])
     for owner in metadata.get("ownerReferences") or []:
@@ -81,11 +85,11 @@ def remove(store: Store, kind: Kind, found: Object) -> None:
 
 
 def empty_namespace(store: Store, name: str, resources: list[Resource]) -> None:
-    """Deletes everything in a namespace, pods without grace: no process is left to wait for."""
+    """Deletes all objects in a namespace, pods without a grace period."""
     for resource in resources:
         if resource.namespaced:
-            for found in list(store.of_kind((resource.group, resource.plural), name)):
-                delete(store, resource, found, {"gracePeriodSeconds": 0, "propagationPolicy": "Background"})
+            for obj in list(store.of_kind((resource.group, resource.plural), name)):
+                delete(store, resource, obj, {"gracePeriodSeconds": 0, "propagationPolicy": "Background"})
 
 
 def collect_orphan(store: Store, kind: Kind, namespace: str, name: str) -> None:
@@ -123,14 +127,16 @@ def _finish_foreground(store: Store, namespace: str, reference: Object) -> None:
 
 def _delete_owned(store: Store, uid: str) -> None:
     for kind, (namespace, name) in store.owned_by(uid):
-        found = store.get(kind, namespace, name)
-        if found is not None and "deletionTimestamp" not in found["metadata"]:
-            delete(store, Resource(kind[0], "", kind[1], found["kind"]), found, {"propagationPolicy": "Background"})
+        dependent = store.get(kind, namespace, name)
+        if dependent is not None and "deletionTimestamp" not in dependent["metadata"]:
+            delete(
+                store, Resource(kind[0], "", kind[1], dependent["kind"]), dependent, {"propagationPolicy": "Background"}
+            )
 
 
 def _orphan(store: Store, uid: str) -> None:
     for kind, (namespace, name) in store.owned_by(uid):
-        found = store.get(kind, namespace, name)
-        if found is not None:
-            rest = [o for o in found["metadata"]["ownerReferences"] if o["uid"] != uid]
-            store.put(kind, {**found, "metadata": {**found["metadata"], "ownerReferences": rest}})
+        dependent = store.get(kind, namespace, name)
+        if dependent is not None:
+            rest = [o for o in dependent["metadata"]["ownerReferences"] if o["uid"] != uid]
+            store.put(kind, {**dependent, "metadata": {**dependent["metadata"], "ownerReferences": rest}})

@@ -1,6 +1,6 @@
-"""What can be made to go wrong with a simulated API server, switched at run time from any thread.
+"""The faults of a simulated API server, which can be changed at run time from any thread.
 
-A stream that is open waits for events and looks at no switch meanwhile: it listens, and is called with every change of one.
+An open stream waits for events and does not poll these fields. It registers a listener, which is called after every change.
 """
 
 import random
@@ -14,19 +14,19 @@ class Faults:
     away: bool = False
     """Every connection is dropped without an answer."""
     slow_s: float = 0.0
-    """Every answer comes this much later."""
+    """Every response is delayed by this time."""
     error_rate: float = 0.0
     """The share of requests answered with 500, 503 or 429."""
     reset_rate: float = 0.0
     """The share of requests whose connection breaks after the request has been carried out."""
     stale_watch: bool = False
-    """Watches stay open and say nothing; when switched off they expire (410)."""
+    """Watches stay open but send nothing. When this is switched off, they expire (410)."""
     denied: set[str] = field(default_factory=set)
-    """ServiceAccounts, as ``namespace/name``, that the member's RBAC allows nothing."""
+    """ServiceAccounts, as ``namespace/name``, without any permissions."""
     rng: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311  (faults are no secret)
 
     listeners: set[Callable[[], None]] = field(default_factory=set)
-    """Called after every change of a switch, by the thread that made it."""
+    """Called after every change of a field, by the thread that made it."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

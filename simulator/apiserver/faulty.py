@@ -1,6 +1,6 @@
-"""The faults of a simulated API server, around the application that answers: it knows nothing of them.
+"""ASGI middleware that applies the faults of a simulated API server, so that the application does not know them.
 
-A caller in the member's own name meets none.
+Requests of the member's own controllers are exempt.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from fleet.kube.server.request import Receive, Scope, Send, gone
+from fleet.kube.server.request import Receive, Scope, Send, disconnected
 from simulator.apiserver.faults import Faults
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -16,7 +16,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 class Faulty:
     def __init__(self, app: App, faults: Faults, spares: Callable[[Scope], bool], stopped: asyncio.Event) -> None:
-        """``spares`` is true of requests that no fault hits."""
+        """``spares`` returns True for requests that are exempt from faults."""
         self._app, self._faults, self._spares, self._stopped = app, faults, spares, stopped
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -28,7 +28,7 @@ class Faulty:
             await self._pause()
             await self._app(scope, receive, connection.send)
         if connection.broken:
-            await gone(receive)
+            await disconnected(receive)
 
     async def _pause(self) -> None:
         if self._faults.slow_s:
@@ -42,13 +42,13 @@ class _Connection:
         self.broken = False
 
     def breaks(self) -> bool:
-        """Whether the caller hears no more: it left, or the server is away for it."""
+        """Whether the connection is broken. Breaks it if the server is away or the client has disconnected."""
         if not self.broken and (self._faults.away or self._scope["transport"].is_closing()):
             self._abort()
         return self.broken
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Sends, or breaks the connection; a whole answer may be lost although the request was carried out."""
+        """Sends, or breaks the connection. A response may be lost although the request was carried out."""
         whole = any(name == b"content-length" for name, _ in message.get("headers", ()))
         if whole and self._faults.breaks_answer():
             self._abort()

@@ -1,6 +1,6 @@
-"""What a metrics server would say: ``metrics.k8s.io/v1beta1`` of nodes and pods, made up from what running pods ask for.
+"""A simulated metrics server: ``metrics.k8s.io/v1beta1`` of nodes and pods, computed from the requests of running pods.
 
-The same pod uses the same share of what it asks for as long as it lives, so that two looks agree. Nothing is measured.
+Nothing is measured. Each pod uses a constant share of its requests, so that repeated queries agree.
 """
 
 import zlib
@@ -18,14 +18,14 @@ from simulator.apiserver.store import Store
 
 GROUP, VERSION = "metrics.k8s.io", "v1beta1"
 _IDLE = {"cpu": 200, "memory": 2**30}
-"""What a node uses by itself, in thousandths of a core and bytes."""
-_ASKED_NOTHING = {"cpu": "100m", "memory": "128Mi"}
+"""The base use of a node, in milli-CPU and bytes."""
+_DEFAULT_REQUEST = {"cpu": "100m", "memory": "128Mi"}
 _LEAST, _STEPS = 55, 40
-"""Between so many hundredths of what it asks for and so many more is what a container uses."""
+"""A container uses between `_LEAST` and `_LEAST` + `_STEPS` percent of its requests."""
 
 
 class Metrics(kinds.Kind):
-    """What the nodes, or the pods, of a store use."""
+    """The metrics of the nodes, or of the pods, of a store."""
 
     verbs = ("get", "list")
 
@@ -46,7 +46,7 @@ def measured(store: Store) -> tuple[Metrics, Metrics]:
 
 
 def _running(pods: Iterable[Object]) -> list[Object]:
-    return [each for each in pods if (each.get("status") or {}).get("phase") == "Running"]
+    return [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
 
 
 def _pod(pod: Object, now: datetime) -> Object:
@@ -64,8 +64,10 @@ def _node(node: Object, store: Store, now: datetime) -> Object:
     return {**_head("NodeMetrics", node, now), "usage": _written(total)}
 
 
-def _head(kind: str, found: Object, now: datetime) -> Object:
-    metadata = {key: found["metadata"][key] for key in ("name", "namespace", "labels") if found["metadata"].get(key)}
+def _head(kind: str, measured: Object, now: datetime) -> Object:
+    metadata = {
+        key: measured["metadata"][key] for key in ("name", "namespace", "labels") if measured["metadata"].get(key)
+    }
     moment = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     metadata["creationTimestamp"] = moment
     return {
@@ -78,18 +80,19 @@ def _head(kind: str, found: Object, now: datetime) -> Object:
 
 
 def _uses(pod: Object) -> dict[str, dict[str, int]]:
-    found = {}
-    for each in (pod.get("spec") or {}).get("containers") or []:
-        resources = each.get("resources") or {}
-        asked: dict[str, Any] = {
-            **_ASKED_NOTHING,
+    """The use of CPU and memory by each container."""
+    uses = {}
+    for container in (pod.get("spec") or {}).get("containers") or []:
+        resources = container.get("resources") or {}
+        requests: dict[str, Any] = {
+            **_DEFAULT_REQUEST,
             **(resources.get("limits") or {}),
             **(resources.get("requests") or {}),
         }
-        share = _LEAST + zlib.crc32(f"{pod['metadata']['uid']}/{each['name']}".encode()) % _STEPS
-        amounts = {"cpu": quantities.milli(asked["cpu"]), "memory": quantities.units(asked["memory"])}
-        found[str(each["name"])] = {name: amount * share // 100 for name, amount in amounts.items()}
-    return found
+        share = _LEAST + zlib.crc32(f"{pod['metadata']['uid']}/{container['name']}".encode()) % _STEPS
+        amounts = {"cpu": quantities.milli(requests["cpu"]), "memory": quantities.units(requests["memory"])}
+        uses[str(container["name"])] = {name: amount * share // 100 for name, amount in amounts.items()}
+    return uses
 
 
 def _written(usage: dict[str, int]) -> dict[str, str]:

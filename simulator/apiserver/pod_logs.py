@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from fleet.kube.requests.status import KubeError
 from fleet.kube.server.app import Answer, Chunks
@@ -20,14 +20,32 @@ class LogSource(Protocol):
         """What was printed from ``offset`` on, and whether no more will come; None: no log of this pod."""
 
 
+@runtime_checkable
+class FormerSource(Protocol):
+    """The output of containers before their last restart."""
+
+    def former(self, namespace: str, name: str) -> bytes | None:
+        """What the run before this one printed; None where there was none."""
+
+
 def log(request: Request, target: Target, pod: Object, source: LogSource | None, ending: Callable[[], bool]) -> Answer:
     if not pod["spec"].get("nodeName"):
         return 200, ""
+    if request.truth("previous"):
+        return 200, _former(request, target, pod, source)
     first = source.read(target.namespace, target.name, 0) if source else None
     if source is None or first is None:
         raise KubeError(400, _not_started(pod))
     text, ended = first
     return Chunks(_followed(request, target, source, text, ended, ending), b"text/plain")
+
+
+def _former(request: Request, target: Target, pod: Object, source: object) -> str:
+    text = source.former(target.namespace, target.name) if isinstance(source, FormerSource) else None
+    if text is None:
+        container = pod["spec"]["containers"][0]["name"]
+        raise KubeError(400, f'previous terminated container "{container}" in pod "{target.name}" not found')
+    return _tail(text, request.query.get("tailLines")).decode(errors="replace")
 
 
 async def _followed(

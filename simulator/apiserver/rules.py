@@ -1,7 +1,7 @@
-"""What an API server fills in and keeps apart when an object is created or updated, kind by kind.
+"""The fields that an API server sets or protects when an object is created or updated.
 
-Only what clients rely on: identity, generation, the split between an object and its status. Where this and a real
-kube-apiserver differ, the real one is right.
+Only what clients depend on: identity, generation, and the separation of an object and its status. If this differs from a real
+kube-apiserver, this is the bug.
 """
 
 import uuid
@@ -28,8 +28,8 @@ def timestamp(moment: datetime | None = None) -> str:
     return (moment or now()).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def created(body: Object, served: Served, noted: Callable[[Object], Object] = lambda made: made) -> Object:
-    """A new object: named, identified, defaulted, its status as servers start it; ``noted`` keeps book of its fields."""
+def created(body: Object, served: Served, manage: Callable[[Object], Object] = lambda new: new) -> Object:
+    """The new object with uid, timestamps, defaults and initial status. ``manage`` returns it with its managedFields."""
     resource, metadata = served.resource, {**body["metadata"]}
     body = {**body, "metadata": metadata}
     metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": timestamp()}
@@ -40,9 +40,10 @@ def created(body: Object, served: Served, noted: Callable[[Object], Object] = la
     if _has_generation(served):
         metadata["generation"] = 1
     defaults.apply(resource, body)
-    made = noted(body)
-    defaults.complete(resource, made)
-    return made
+    new = manage(body)
+    # Fields without a manager come after the managed ones are recorded.
+    defaults.complete(resource, new)
+    return new
 
 
 def check_names(metadata: Object, resource: Resource) -> None:
@@ -64,7 +65,7 @@ def check_names(metadata: Object, resource: Resource) -> None:
 
 
 def _check_finalizers(old: Object, new: Object, resource: Resource) -> None:
-    added = [each for each in new.get("finalizers") or [] if each not in (old.get("finalizers") or [])]
+    added = [finalizer for finalizer in new.get("finalizers") or [] if finalizer not in (old.get("finalizers") or [])]
     if added and "deletionTimestamp" in old:
         message = f"Forbidden: no new finalizers can be added if the object is being deleted, found {added}"
         raise invalid(resource, old["name"], "metadata.finalizers", message)
@@ -75,27 +76,27 @@ def _has_generation(served: Served) -> bool:
 
 
 def updated(old: Object, new: Object, served: Served, subresource: str) -> Object:
-    """``new`` as it may replace ``old``."""
+    """The object to store when ``new`` replaces ``old``: with the fields that a client cannot change."""
     resource, metadata = served.resource, new["metadata"]
     name = old["metadata"]["name"]
     if subresource == "status":
-        made = {**old, "status": new.get("status", {})}
-        kept = old["metadata"]
+        result = {**old, "status": new.get("status", {})}
+        fields = old["metadata"]
     else:
-        made = {**new, "metadata": {**metadata, "name": name}}
+        result = {**new, "metadata": {**metadata, "name": name}}
         if resource == PODS:
-            defaults.check_pod_update(old, made)
+            defaults.check_pod_update(old, result)
         else:
-            defaults.apply(resource, made)
-        kept = made["metadata"]
+            defaults.apply(resource, result)
+        fields = result["metadata"]
         if "status" in served.subresources:
-            made.pop("status", None)
+            result.pop("status", None)
             if "status" in old:
-                made["status"] = old["status"]
-    made["metadata"] = {**kept, "name": name, **{f: old["metadata"][f] for f in _FIXED if f in old["metadata"]}}
-    check_names(made["metadata"], resource)
-    _check_finalizers(old["metadata"], made["metadata"], resource)
+                result["status"] = old["status"]
+    result["metadata"] = {**fields, "name": name, **{f: old["metadata"][f] for f in _FIXED if f in old["metadata"]}}
+    check_names(result["metadata"], resource)
+    _check_finalizers(old["metadata"], result["metadata"], resource)
     if _has_generation(served):
-        bumped = any(old.get(k) != made.get(k) for k in old.keys() | made.keys() if k not in ("metadata", "status"))
-        made["metadata"]["generation"] = old["metadata"].get("generation", 1) + bumped
-    return made
+        bumped = any(old.get(k) != result.get(k) for k in old.keys() | result.keys() if k not in ("metadata", "status"))
+        result["metadata"]["generation"] = old["metadata"].get("generation", 1) + bumped
+    return result

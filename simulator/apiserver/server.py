@@ -1,6 +1,6 @@
-"""One simulated API server: a TLS port on loopback, a token, a folder that survives restarts, a thread that serves.
+"""One simulated API server: a TLS port on loopback, a token, a folder for its state, and a thread that serves.
 
-The port, the CA and the token are kept in the folder, so a kubeconfig handed out once stays good.
+The port, the CA and the token are stored in the folder, so that a kubeconfig stays valid after a restart.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fleet.kube import pki
+from fleet.kube.server.upgrades import Upgradable
 from fleet.member.client import Access
 from simulator.apiserver.app import Application
 from simulator.apiserver.catalog import Catalog
@@ -39,7 +39,7 @@ class ApiServer:
         log_source: LogSource | None = None,
         measured: bool = False,
     ) -> None:
-        """``measured``: whether it says what nodes and pods use, as one with a metrics server does."""
+        """``measured``: whether it serves metrics of nodes and pods, as a cluster with a metrics server does."""
         self.name = name
         self.faults = faults or Faults()
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -56,7 +56,7 @@ class ApiServer:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Serves from a thread of its own; returns when connections are taken."""
+        """Serves in a thread of its own. Returns when connections are accepted."""
         listener = _listen(self._port or _number(self._home / "port"))
         self._port = listener.getsockname()[1]
         (self._home / "port").write_text(str(self._port))
@@ -101,7 +101,7 @@ class ApiServer:
         self.store.close()
 
     def rotate(self, token: str) -> None:
-        """Takes another token from now on, as when credentials expire; watches that are open stay open."""
+        """Replaces the token, as if credentials had expired. Open watches stay open."""
         self.token = token
         if self._application is not None:
             self._application.accept(token)
@@ -123,7 +123,7 @@ class ApiServer:
         asyncio.run(main())
 
     def forget(self) -> None:
-        """Compacts the history: what is older than now has expired for watches and pages."""
+        """Compacts the history: older versions expire for watches and pages."""
 
         async def forget() -> None:
             self.store.forget()
@@ -142,7 +142,7 @@ class ApiServer:
         return Access(server=self.url, ca_pem=self.ca_pem, token=self.token)
 
     def inner_access(self) -> Access:
-        """For the member's own controllers: no fault ever hits them."""
+        """Access for the member's own controllers, which are exempt from faults."""
         return Access(server=self.url, ca_pem=self.ca_pem, token=self._inner_token)
 
     def kubeconfig(self) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class ApiServer:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's, which sleeps until it has to end: uvicorn itself looks ten times a second."""
+    """A uvicorn server that sleeps until it is stopped. uvicorn itself wakes up ten times per second."""
 
     def __init__(self, config: uvicorn.Config, has_started: threading.Event, application: Application) -> None:
         super().__init__(config)
@@ -173,7 +173,7 @@ class _Server(uvicorn.Server):
         self._leaving = asyncio.Event()
 
     def leave(self) -> None:
-        """On the event loop."""
+        """Stops the server. Call it on the event loop."""
         self.should_exit = True
         self._leaving.set()
 
@@ -186,8 +186,8 @@ class _Server(uvicorn.Server):
         self._application.stop()
 
 
-class _Breakable(HttpToolsProtocol):
-    """uvicorn's protocol, able to hang up: in the middle of an answer through the scope, and at once when the server stops."""
+class _Breakable(Upgradable):
+    """uvicorn's protocol that can close connections: during a response, through the scope, and when the server stops."""
 
     stopped: asyncio.Event
 
@@ -205,7 +205,7 @@ class _Breakable(HttpToolsProtocol):
 
 
 def _listen(port: int) -> socket.socket:
-    """A listening socket on the port, or on another when it is taken."""
+    """A listening socket on the port, or on another one if the port is in use."""
     for wanted in dict.fromkeys((port, 0)):
         # With the protocol named, asyncio switches Nagle off on what it accepts.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)

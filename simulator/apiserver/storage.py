@@ -1,4 +1,4 @@
-"""How a simulated member stores the objects of a kind: what it fills in, judges and keeps apart, and what follows a deletion.
+"""How a simulated member stores the objects of a kind: defaults, validation, the status subresource, and deletion.
 
 Stands in for the registry of an API server, and for the controllers whose work clients take for the server's.
 """
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from simulator.apiserver.catalog import Catalog
 
 _COLLECT_S = 0.05
-"""How long after its creation an object without living owners is looked for."""
+"""How long after its creation an object whose owners do not exist is collected."""
 _ANSWERED_WHOLE = (PODS, SERVICES, VOLUME_CLAIMS, SERVICE_ACCOUNTS)
-"""Kinds whose deletion is answered with the object, as it last was."""
+"""Kinds for which a deletion returns the object in its last state, instead of a Status."""
 _IN_STATUS_WRITES = ("apiVersion", "kind", "metadata", "status")
 _FIELDS: dict[tuple[str, str], set[str]] = {
     ("", "pods"): {
@@ -84,7 +84,7 @@ class StoredKind(kinds.Kind):
 
     @cached_property
     def shown(self) -> Served:
-        """Kinds of training are explained by what their definitions have in common."""
+        """The served kind. The schemas of training kinds are extended by the common parts (`fleet.kube.crds`)."""
         shown = super().shown
         return replace(shown, document=crds.explained(shown.resource, shown.document))
 
@@ -109,7 +109,7 @@ class StoredKind(kinds.Kind):
         return {**known, "metadata": metadata if managers is None else {**metadata, "managedFields": managers}}
 
     def _applied(self, config: Object, write: Write) -> Object:
-        """The status is applied through its subresource only, everything else only beside it."""
+        """An apply changes the status only through its subresource, and all other fields only without it."""
         if "status" not in self.served.subresources:
             return config
         always = ("apiVersion", "kind", "metadata")
@@ -159,16 +159,16 @@ class StoredKind(kinds.Kind):
 
     def remove(self, current: Object, options: Object, write: Write) -> Object:
         resource, metadata = self.served.resource, current["metadata"]
-        gone = status.success(resource, metadata["name"], metadata["uid"])
+        removed = status.success(resource, metadata["name"], metadata["uid"])
         if write.dry:
             return current
         if self.get(metadata.get("namespace", ""), metadata["name"]) is None:
-            return gone  # with an owner that was deleted before it
-        left = deletion.delete(self._store, resource, current, options)
-        if left is not None:
-            return left
+            return removed  # with an owner that was deleted before it
+        remaining = deletion.delete(self._store, resource, current, options)
+        if remaining is not None:
+            return remaining
         self._after_removal(current)
-        return current if resource in _ANSWERED_WHOLE else gone
+        return current if resource in _ANSWERED_WHOLE else removed
 
     def _after_removal(self, removed: Object) -> None:
         if self.served.resource == NAMESPACES:
@@ -181,7 +181,7 @@ class StoredKind(kinds.Kind):
             self._catalog.unlearn(removed)
 
     def bind(self, namespace: str, name: str, binding: Any) -> Object:
-        """Puts a pod on a node, once."""
+        """Binds a pod to a node. A pod can be bound only once."""
         pod = self.get(namespace, name)
         if pod is None:
             raise status.not_found(PODS, name)

@@ -1,4 +1,4 @@
-"""Where a simulated member keeps its objects: in memory, written through to one SQLite file, with a history for watches.
+"""The object store of a simulated member: in memory, written through to a SQLite file, with a history for watches.
 
 Nothing acknowledged is lost when the process is killed, and the resource version never goes back: the write is in the file
 (and so in the kernel's hands) before the caller hears of it. Stored objects are never changed in place. Knows no rule of
@@ -20,7 +20,7 @@ Key = tuple[str, str]
 """(namespace, name)."""
 
 _HISTORY = 50_000
-"""Changes a watch may be behind; more and it has to list again."""
+"""How many changes the history keeps. A watch that is further behind has to list again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,10 @@ class Store:
         self.history: deque[Change] = deque(maxlen=_HISTORY)
         self.listeners: set[Callable[[Change], None]] = set()
         self.shared: dict[Any, bytes] = {}
-        """What those who hear of the newest change have made of it: one encodes for all."""
+        """Encodings of the newest change, shared by all watches."""
         self._load()
         self.floor = self.version
-        """Changes up to here are forgotten: a watch from an older version has expired."""
+        """Changes up to this version are no longer in the history: a watch from an older version has expired."""
 
     def _load(self) -> None:
         for grp, plural, namespace, name, body in self._db.execute("SELECT * FROM objects"):
@@ -73,7 +73,7 @@ class Store:
         return self._objects.get(kind, {}).get((namespace, name))
 
     def of_kind(self, kind: Kind, namespace: str = "") -> Iterator[Object]:
-        """In the order of namespace and name, as an API server lists."""
+        """The objects of a kind, ordered by namespace and name as in a list."""
         return self.at(self.version, kind, frozenset({namespace}) if namespace else None)
 
     def at(
@@ -86,7 +86,7 @@ class Store:
             yield objects[key]
 
     def _former(self, version: int, kind: Kind) -> dict[Key, Object]:
-        """The objects of a version of before: those of now, with every later change taken back."""
+        """The objects of an earlier version: the current ones with all later changes undone."""
         objects = dict(self._objects.get(kind, {}))
         for change in reversed(self.history):
             if change.version <= version:
@@ -122,7 +122,7 @@ class Store:
             self._db.execute("UPDATE version SET value = ?", (self.version,))
         self._objects[kind][key] = stored
         self._index(kind, key, before, stored)
-        self._tell(Change(self.version, kind, "MODIFIED" if before else "ADDED", before, stored))
+        self._notify(Change(self.version, kind, "MODIFIED" if before else "ADDED", before, stored))
         return stored
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Object | None:
@@ -140,7 +140,7 @@ class Store:
         del self._objects[kind][(namespace, name)]
         self._index(kind, (namespace, name), before, None)
         last = {**before, "metadata": {**before["metadata"], "resourceVersion": str(self.version)}}
-        self._tell(Change(self.version, kind, "DELETED", before, last))
+        self._notify(Change(self.version, kind, "DELETED", before, last))
         return last
 
     def _index(self, kind: Kind, key: Key, before: Object | None, after: Object | None) -> None:
@@ -149,7 +149,7 @@ class Store:
         for owner in (after or {}).get("metadata", {}).get("ownerReferences") or []:
             self._owned.setdefault(owner["uid"], set()).add((kind, key))
 
-    def _tell(self, change: Change) -> None:
+    def _notify(self, change: Change) -> None:
         if len(self.history) == self.history.maxlen:
             self.floor = self.history[0].version
         self.history.append(change)
@@ -158,6 +158,6 @@ class Store:
             listener(change)
 
     def forget(self) -> None:
-        """Drops the history, as a server that compacted it: every older watch has to list again."""
+        """Drops the history, like a server that compacts it: every older watch has to list again."""
         self.history.clear()
         self.floor = self.version

@@ -1,4 +1,4 @@
-"""The changes of the store as one watch sees them: history first, then changes as they come.
+"""The changes of the store for one watch: first from the history, then new ones as they occur.
 
 A watch that has nothing to send costs nothing: it sleeps until a change, its next bookmark, or `StoreChanges.wake`.
 """
@@ -16,23 +16,23 @@ from simulator.apiserver.store import Change, Store
 
 _LONGEST_WAIT_S = 10.0
 _BACKLOG = 20_000
-"""Changes a slow reader may be behind before its watch is ended."""
+"""How many changes a slow reader may be behind before its watch is closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What ends a watch, or holds it up, beside its reader."""
+    """The conditions besides its reader that end a watch or delay it."""
 
     faults: Faults
     stopped: Callable[[], bool]
     wakers: set[Callable[[], None]] = field(default_factory=set)
-    """Called when one of the others changed."""
+    """Called when one of the other fields has changed."""
 
 
 async def begin(
     options: WatchOptions, frame: Frame, kind: StoredKind, store: Store, surroundings: Surroundings
 ) -> Opening:
-    """Raises Expired for a version whose changes are forgotten."""
+    """Raises Expired for a version that is no longer in the history."""
     if not options.whole and options.since < store.floor:
         raise expired(f"too old resource version: {options.since} ({store.floor})")
     changes = StoreChanges(options, kind, store, surroundings)
@@ -45,7 +45,7 @@ async def begin(
 
 
 class StoreChanges(Changes):
-    """Registered with the store from its beginning until it is closed."""
+    """The changes of one watch. Registered with the store until it is closed."""
 
     def __init__(self, options: WatchOptions, kind: StoredKind, store: Store, surroundings: Surroundings) -> None:
         self._options, self._kind, self._store, self._surroundings = options, kind, store, surroundings
@@ -67,7 +67,7 @@ class StoreChanges(Changes):
         self._surroundings.wakers.discard(self.wake)
 
     def wake(self) -> None:
-        """Makes `wait` return, so that the watch looks at its surroundings. On the event loop."""
+        """Makes `wait` return, so that the watch checks its conditions. Call it on the event loop."""
         self._ready.set()
 
     def _hear(self, change: Change) -> None:
@@ -105,7 +105,7 @@ class StoreChanges(Changes):
             timer.cancel()
 
     async def hold(self) -> None:
-        """While watches are stale no event leaves; afterwards the watch has expired."""
+        """Whether the watch is stale: then no event is sent, and afterwards the watch has expired."""
         while self._surroundings.faults.stale_watch and not self._ends():
             self._expired = True
             # Cleared before the switch is read again: a change in between is woken for, one from before is read.

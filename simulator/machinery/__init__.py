@@ -1,1 +1,1 @@
-"""What every controller is made of: informers, work queues, conditions, clocks."""
+"""The parts that all controllers share: informers, work queues, conditions, clocks."""

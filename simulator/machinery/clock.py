@@ -1,7 +1,7 @@
-"""Time for the controllers: wall-clock stamps as Kubernetes writes them, and simulated seconds squeezed by a scale.
+"""Time for the controllers: timestamps as Kubernetes writes them, and simulated durations with a time scale.
 
-Stamps are real moments, so they compare across members; *durations* (run times, back-off, deadlines) are simulated
-seconds, and ``real`` turns them into seconds of the machine. Pure but for `WallClock`.
+Timestamps are real time, so that they can be compared across members. Durations (run times, back-off, deadlines) are simulated
+seconds, and ``real`` converts them to real seconds. Only `WallClock` reads the system's time.
 """
 
 import time
@@ -41,7 +41,7 @@ def parse_stamp(text: str) -> float:
 
 
 class Moments:
-    """The fractions of a second that a stamp loses, remembered for as long as this process lives."""
+    """Remembers the exact times of timestamps that this process wrote, which have only whole seconds."""
 
     def __init__(self) -> None:
         self._exact: dict[str, float] = {}
@@ -50,7 +50,7 @@ class Moments:
         self._exact[key] = moment
 
     def at(self, key: str, text: str) -> float:
-        """The moment behind the stamp: the exact one when we wrote it ourselves, else the whole second."""
+        """The time of the timestamp: exact if this process wrote it, else the whole second."""
         written = parse_stamp(text)
         exact = self._exact.get(key)
         return exact if exact is not None and int(exact) == int(written) else written

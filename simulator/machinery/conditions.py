@@ -1,4 +1,4 @@
-"""A job's list of conditions, changed the way the training operator and the Job controller change theirs. Pure."""
+"""Changes a job's list of conditions as the training operator and the Job controller do. No I/O."""
 
 from simulator.machinery.clock import stamp
 from simulator.machinery.objects import Object
@@ -11,7 +11,7 @@ def has(status: Object, kind: str) -> bool:
 
 
 def put(status: Object, kind: str, *, true: bool, reason: str, message: str, now: float) -> None:
-    """Sets the condition; a changed one moves to the end of the list, Running and Restarting drive each other out."""
+    """Sets the condition. A changed one moves to the end of the list; Running and Restarting replace each other."""
     conditions = status.setdefault("conditions", [])
     value = "True" if true else "False"
     old = next((c for c in conditions if c["type"] == kind), None)
@@ -33,13 +33,13 @@ def put(status: Object, kind: str, *, true: bool, reason: str, message: str, now
 
 
 def deny(status: Object, kind: str, *, reason: str, message: str, now: float) -> None:
-    """Sets a condition to False, if it is there at all."""
+    """Sets a condition to False if it is True."""
     if has(status, kind):
         put(status, kind, true=False, reason=reason, message=message, now=now)
 
 
 def difference(old: Object, new: Object) -> Object:
-    """The merge patch that turns ``old`` into ``new``; empty when they are equal."""
+    """The merge patch that changes ``old`` into ``new``. Empty if they are equal."""
     patch: Object = dict.fromkeys(key for key in old if key not in new)
     for key, value in new.items():
         before = old.get(key)

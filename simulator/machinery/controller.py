@@ -1,6 +1,6 @@
-"""What every controller is made of: shared informers, a queue of keys, workers that reconcile one key at a time.
+"""The base of all controllers: shared informers, a queue of keys, and workers that reconcile one key at a time.
 
-Turns the member's refusals into "look again later" so that no controller has to; decides nothing itself.
+Errors of the API server are handled here, by retrying the key later.
 """
 
 import logging
@@ -26,7 +26,7 @@ class Cluster:
     clock: Clock
     stop: threading.Event = field(default_factory=threading.Event)
     apis: Apis = field(default_factory=dict)
-    """What the server serves; a controller of a kind it does not serve has nothing to do."""
+    """The kinds that the server serves. Controllers of other kinds do nothing."""
     _informers: dict[Resource, Informer] = field(default_factory=dict)
 
     def serves(self, resource: Resource) -> bool:
@@ -36,7 +36,7 @@ class Cluster:
         return self._informers.setdefault(resource, Informer(self.client, resource, self.stop))
 
     def start(self, timeout_s: float = 30.0) -> None:
-        """Starts the caches and waits until each holds its first list."""
+        """Starts the informers and waits until each has its first list."""
         for informer in self._informers.values():
             informer.thread.start()
         for resource, informer in self._informers.items():
@@ -45,7 +45,7 @@ class Cluster:
 
 
 class Controller:
-    """Subclasses listen to informers, add keys, and answer `reconcile`."""
+    """Subclasses listen to informers, add keys to the queue, and implement `reconcile`."""
 
     name = "controller"
     workers = 1
@@ -61,7 +61,7 @@ class Controller:
         ]
 
     def reconcile(self, key: str) -> float | None:
-        """Brings one object one step on; returns in how many (real) seconds to look again, or None."""
+        """Reconciles one object. Returns after how many (real) seconds to do so again, or None."""
         raise NotImplementedError
 
     def start(self) -> None:
@@ -76,15 +76,15 @@ class Controller:
     def _work(self) -> None:
         while (key := self.queue.take()) is not None:
             try:
-                again_s = self._attempt(key)
+                requeue_s = self._attempt(key)
             finally:
                 self.queue.done(key)
-            if again_s is not None:
-                self.queue.add_after(key, again_s)
+            if requeue_s is not None:
+                self.queue.add_after(key, requeue_s)
 
     def _attempt(self, key: str) -> float | None:
         try:
-            again_s: float | None = self.reconcile(key)
+            requeue_s: float | None = self.reconcile(key)
         except (MemberChanged, MemberMissing):
             return 0.05
         except MemberError as e:
@@ -96,4 +96,4 @@ class Controller:
             log.exception("%s: %s", self.name, key)
             return 5.0
         self._failures.pop(key, None)
-        return again_s
+        return requeue_s

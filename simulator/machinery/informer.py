@@ -1,7 +1,7 @@
-"""A cache of one kind in one API server, kept by list + watch, that notifies its listeners of changes.
+"""A cache of the objects of one kind, kept up to date by list and watch, which notifies its listeners of changes.
 
-Survives an API server that goes away (it lists again), a compacted watch (410) and its own writes racing the watch
-(`learn` takes the newer of the two, and never brings back what was deleted). Knows no kind's meaning.
+When the API server is unreachable, or a watch expires (410), it lists again. The controllers' own writes are added with
+`learn`, which keeps the newer version and never restores a deleted object.
 """
 
 import logging
@@ -17,11 +17,11 @@ from simulator.machinery.objects import key_of, owner_of, uid_of, version_of
 log = logging.getLogger(__name__)
 
 Listener = Callable[[str, Object], None]
-"""Called with ADDED, MODIFIED or DELETED and the object; must be quick, and must not change the object."""
+"""Called with ADDED, MODIFIED or DELETED and the object. It must be quick, and must not change the object."""
 
 WATCH_S = 300
-GRAVES = 10_000
-"""Deleted uids remembered: more than can be deleted while one answer is on its way."""
+TOMBSTONES = 10_000
+"""How many deleted uids are remembered: more than can be deleted while a response is in transit."""
 
 
 class Informer:
@@ -32,7 +32,7 @@ class Informer:
         self._listeners: list[Listener] = []
         self._objects: dict[str, Object] = {}
         self._owned: dict[str, set[str]] = {}
-        self._graves: OrderedDict[str, None] = OrderedDict()
+        self._tombstones: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
         self.synced = threading.Event()
         self.thread = threading.Thread(target=self._run, name=f"informer-{resource.plural}", daemon=True)
@@ -53,13 +53,13 @@ class Informer:
             return [self._objects[key] for key in sorted(self._owned.get(uid, ()))]
 
     def learn(self, obj: Object) -> None:
-        """Takes the answer of our own write, so that the next decision does not rest on an older picture."""
+        """Adds the response to one of our own writes, so that the next decision is not based on an older version."""
         with self._lock:
-            if uid_of(obj) not in self._graves:
+            if uid_of(obj) not in self._tombstones:
                 self._keep(obj)
 
     def learn_if_object(self, answer: Object) -> None:
-        """Takes the answer of a delete: the object on its way out, or only a Status, which teaches nothing."""
+        """Adds the response to a delete if it is the object that is being deleted, not a Status."""
         if answer.get("kind") != "Status" and (answer.get("metadata") or {}).get("deletionTimestamp"):
             self.learn(answer)
 
@@ -83,7 +83,7 @@ class Informer:
         updates = list(self._replace(answer["items"], int(version)))
         self.synced.set()
         for kind, obj in updates:
-            self._tell(kind, obj)
+            self._notify(kind, obj)
         return version
 
     def _follow(self, version: str) -> None:
@@ -102,7 +102,7 @@ class Informer:
             else:
                 self._keep(obj)
                 obj = self._objects[key_of(obj)]
-        self._tell(kind, obj)
+        self._notify(kind, obj)
 
     def _replace(self, items: list[Object], version: int) -> Iterator[tuple[str, Object]]:
         listed = {key_of(item): item for item in items}
@@ -110,8 +110,8 @@ class Informer:
             before = dict(self._objects)
             for key, old in before.items():
                 new = listed.get(key)
-                gone = new is None and version_of(old) <= version
-                if gone or (new is not None and uid_of(new) != uid_of(old)):
+                deleted = new is None and version_of(old) <= version
+                if deleted or (new is not None and uid_of(new) != uid_of(old)):
                     self._drop(old)
                     yield "DELETED", old
             for key, new in listed.items():
@@ -134,20 +134,20 @@ class Informer:
 
     def _drop(self, obj: Object) -> None:
         key = key_of(obj)
-        self._graves[uid_of(obj)] = None
-        while len(self._graves) > GRAVES:
-            self._graves.popitem(last=False)
+        self._tombstones[uid_of(obj)] = None
+        while len(self._tombstones) > TOMBSTONES:
+            self._tombstones.popitem(last=False)
         known = self._objects.get(key)
         if known is None or uid_of(known) != uid_of(obj):
             return
         del self._objects[key]
         owner = owner_of(known)
         if owner:
-            mates = self._owned.get(owner["uid"], set())
-            mates.discard(key)
-            if not mates:
+            siblings = self._owned.get(owner["uid"], set())
+            siblings.discard(key)
+            if not siblings:
                 self._owned.pop(owner["uid"], None)
 
-    def _tell(self, kind: str, obj: Object) -> None:
+    def _notify(self, kind: str, obj: Object) -> None:
         for listener in self._listeners:
             listener(kind, obj)

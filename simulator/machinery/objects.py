@@ -1,4 +1,4 @@
-"""Reading Kubernetes objects kept as plain dicts: names, owners, phases, conditions. Pure; knows no wire."""
+"""Accessors for Kubernetes objects as plain dicts: names, owners, phases, conditions. No I/O."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def namespace_of(obj: Object) -> str:
 
 
 def key_of(obj: Object) -> str:
-    """``namespace/name``: what the caches and the queues are keyed by."""
+    """``namespace/name``, the key in caches and queues."""
     return f"{namespace_of(obj)}/{name_of(obj)}"
 
 
@@ -50,7 +50,7 @@ def controller_of(obj: Object) -> Object | None:
 
 
 def owner_of(obj: Object) -> Object | None:
-    """The owner marked as controller, else the first: some masters own what they make without controlling it."""
+    """The owner marked as controller, else the first owner, because some masters own pods without being their controller."""
     references = obj["metadata"].get("ownerReferences") or [None]
     return controller_of(obj) or (dict(references[0]) if references[0] else None)
 
@@ -90,12 +90,12 @@ def condition(obj: Object, kind: str) -> Object | None:
 
 
 def is_true(obj: Object, kind: str) -> bool:
-    found = condition(obj, kind)
-    return found is not None and found.get("status") == "True"
+    entry = condition(obj, kind)
+    return entry is not None and entry.get("status") == "True"
 
 
 def exit_code(pod: Object) -> int | None:
-    """The exit code of the first container that ended badly, else of any that ended."""
+    """The first nonzero exit code of the pod's containers, else 0 if one has ended. None if none has."""
     codes = [
         int(entry["state"]["terminated"].get("exitCode") or 0)
         for entry in (pod.get("status") or {}).get("containerStatuses") or []

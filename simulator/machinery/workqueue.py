@@ -1,6 +1,6 @@
-"""A queue of keys for a controller's workers: each key once, never two workers on one key, and "look again later".
+"""A queue of keys for a controller's workers, like client-go's workqueue.
 
-Knows nothing of objects or wires.
+Each key is in the queue at most once, never processed by two workers at a time, and can be added after a delay.
 """
 
 import heapq
@@ -10,7 +10,7 @@ from collections import deque
 
 
 class WorkQueue:
-    """Thread-safe. A key added while a worker holds it comes back once that worker is done."""
+    """Thread-safe. A key that is added while a worker processes it is queued again when that worker is done."""
 
     def __init__(self) -> None:
         self._ready: deque[str] = deque()
@@ -26,7 +26,7 @@ class WorkQueue:
             self._add(key)
 
     def add_after(self, key: str, delay_s: float) -> None:
-        """Adds the key after the delay; of several delays for one key the earliest counts."""
+        """Adds the key after the delay. If a key has several delays, the earliest counts."""
         at = time.monotonic() + max(delay_s, 0.0)
         with self._changed:
             if at < self._due.get(key, float("inf")):
@@ -35,10 +35,10 @@ class WorkQueue:
                 self._changed.notify()
 
     def take(self) -> str | None:
-        """The next key, waited for; None once the queue is closed."""
+        """Waits for the next key and returns it. None once the queue is closed."""
         with self._changed:
             while not self._closed:
-                wait_s = self._ring()
+                wait_s = self._move_due()
                 if self._ready:
                     key = self._ready.popleft()
                     self._waiting.discard(key)
@@ -67,8 +67,8 @@ class WorkQueue:
             self._ready.append(key)
             self._changed.notify()
 
-    def _ring(self) -> float | None:
-        """Moves what is due to the ready keys; returns the seconds until the next one."""
+    def _move_due(self) -> float | None:
+        """Moves due keys to the ready ones. Returns the seconds until the next is due."""
         now = time.monotonic()
         while self._timers and self._timers[0][0] <= now:
             at, key = heapq.heappop(self._timers)

@@ -1,7 +1,7 @@
-"""The device plugin of a simulated node whose GPUs are handed out by their links: offers, link matrix, who has which.
+"""The device plugin of simulated nodes that allocate GPUs by their links: resources, link matrix, allocation to pods.
 
-A node labelled for it offers ``aliyun.com/gpu`` in place of ``nvidia.com/gpu``, and back. Of a pod on it, what its own
-annotation names is followed while that is free; the pod gets its GPUs and those of its gang, in the terms of training facts.
+A node with the label offers ``aliyun.com/gpu`` instead of ``nvidia.com/gpu``. A pod gets the GPUs that its annotation names if
+they are free, else any free ones. Annotations on the pod show its own GPUs and those of its gang.
 """
 
 from fleet.kube.resources import CONFIG_MAPS, NODES, PODS
@@ -27,7 +27,7 @@ GROUP, VISIBLE = "topology.kubernetes.io/gpu-group", "topology.kubernetes.io/gpu
 
 
 class Devices(Controller):
-    """Keys are node names: one node at a time, so no GPU is given twice."""
+    """Keys are node names. A node is processed by one worker at a time, so that no GPU is allocated twice."""
 
     name = "devices"
 
@@ -44,11 +44,11 @@ class Devices(Controller):
             return None
         self._offer(node)
         if is_switched_on(node):
-            self._hand_out(key, int((node.get("status") or {}).get("capacity", {}).get(LINKED) or 0))
+            self._allocate(key, int((node.get("status") or {}).get("capacity", {}).get(LINKED) or 0))
         return None
 
     def _on_pod(self, _kind: str, pod: Object) -> None:
-        if asked(pod) and node_of(pod):
+        if requested(pod) and node_of(pod):
             self.queue.add(node_of(pod))
 
     def _offer(self, node: Object) -> None:
@@ -57,7 +57,7 @@ class Devices(Controller):
         if SWITCH not in labels_of(node) or other not in (status.get("capacity") or {}):
             return
         number = status["capacity"][other]
-        change = {"status": {each: {other: None, wanted: number} for each in ("capacity", "allocatable")}}
+        change = {"status": {field: {other: None, wanted: number} for field in ("capacity", "allocatable")}}
         if wanted == LINKED:
             self._show_links(node, int(number))
         self._nodes.learn(self.client.merge_patch(NODES.path(name=name_of(node), subresource="status"), change))
@@ -70,42 +70,48 @@ class Devices(Controller):
             path = CONFIG_MAPS.path("kube-system", body["metadata"]["name"])
             self.client.merge_patch(path, {"data": body["data"]})
 
-    def _hand_out(self, node: str, gpus: int) -> None:
-        here = [pod for pod in self._pods.all() if node_of(pod) == node and asked(pod) and not is_finished(pod)]
-        used = {gpu for pod in here for gpu in given(pod)}
+    def _allocate(self, node: str, gpus: int) -> None:
+        here = [pod for pod in self._pods.all() if node_of(pod) == node and requested(pod) and not is_finished(pod)]
+        used = {gpu for pod in here for gpu in allocated(pod)}
         for pod in sorted(here, key=lambda pod: (key_of(pod).rpartition("-")[0], index_of(pod), uid_of(pod))):
-            if given(pod):
+            if allocated(pod):
                 continue
-            wish = wished_gpus(pod, node)
-            free = [gpu for gpu in (*wish, *range(gpus)) if gpu not in used]
-            mine = sorted(list(dict.fromkeys(free))[: asked(pod)])
-            if len(mine) < asked(pod):
+            preferred = preferred_gpus(pod, node)
+            free = [gpu for gpu in (*preferred, *range(gpus)) if gpu not in used]
+            chosen = sorted(list(dict.fromkeys(free))[: requested(pod)])
+            if len(chosen) < requested(pod):
                 continue
-            used.update(mine)
-            visible = wish if set(mine) <= set(wish) else mine
-            notes = {GROUP: ",".join(map(str, mine)), VISIBLE: ",".join(map(str, visible))}
+            used.update(chosen)
+            visible = preferred if set(chosen) <= set(preferred) else chosen
+            annotations = {GROUP: ",".join(map(str, chosen)), VISIBLE: ",".join(map(str, visible))}
             try:
-                body = {"metadata": {"uid": uid_of(pod), "annotations": notes}}
+                body = {"metadata": {"uid": uid_of(pod), "annotations": annotations}}
                 self._pods.learn(self.client.merge_patch(PODS.path(*split_key(key_of(pod))), body))
             except MemberMissing:
-                used.difference_update(mine)
+                used.difference_update(chosen)
 
 
-def asked(pod: Object) -> int:
-    found = 0
+def requested(pod: Object) -> int:
+    """How many linked GPUs the pod requests."""
+    total = 0
     for container in (pod.get("spec") or {}).get("containers") or []:
-        found += int(((container.get("resources") or {}).get("limits") or {}).get(LINKED) or 0)
-    return found
+        total += int(((container.get("resources") or {}).get("limits") or {}).get(LINKED) or 0)
+    return total
 
 
-def given(pod: Object) -> list[int]:
-    return [int(each) for each in annotations_of(pod).get(GROUP, "").split(",") if each.isdigit()]
+def allocated(pod: Object) -> list[int]:
+    """The GPUs that the pod has, from its annotation."""
+    return _indices(annotations_of(pod).get(GROUP, ""))
 
 
-def wished_gpus(pod: Object, node: str) -> list[int]:
-    """``node-a=4,5 node-b=6``: those of this node."""
+def preferred_gpus(pod: Object, node: str) -> list[int]:
+    """The GPUs of this node in the pod's annotation: ``node-a=4,5 node-b=6``."""
     for word in annotations_of(pod).get(SETS, "").split():
         name, _, gpus = word.partition("=")
         if name == node:
-            return [int(each) for each in gpus.split(",") if each.isdigit()]
+            return _indices(gpus)
     return []
+
+
+def _indices(text: str) -> list[int]:
+    return [int(index) for index in text.split(",") if index.isdigit()]

@@ -1,4 +1,4 @@
-"""How the GPUs of a simulated node are wired, by its model, in the words of the link matrix that people print. Pure."""
+"""The link matrix of a simulated node's GPUs, by their model, in the notation of ``nvidia-smi topo``. No I/O."""
 
 import json
 
@@ -6,9 +6,9 @@ from simulator.machinery.objects import Object, labels_of, name_of
 
 MODEL = "nvidia.com/gpu.product"
 SWITCH = "ack.node.gpu.schedule"
-"""Label of a node: ``topology`` where GPUs are handed out by their links."""
+"""Label of a node. ``topology``: its device plugin allocates GPUs by their links."""
 LINK_GBS = 48.2
-"""Both ways over one NVLink, measured."""
+"""The measured bandwidth of one NVLink in both directions."""
 SELF_GBS = 740.0
 _DGX1 = ("-1122...", "1-21.2..", "12-2..1.", "212-...1", "2...-112", ".2..1-21", "..1.12-2", "...1212-")
 _SWITCHED = {"A100": 12, "A800": 8, "H100": 18, "H800": 8, "H200": 18, "H20": 18, "B200": 18}
@@ -19,7 +19,7 @@ def is_switched_on(node: Object) -> bool:
 
 
 def links(model: str, gpus: int) -> list[list[str]]:
-    """DGX-1 for a V100, one NVSwitch for what has one, PCIe and two sockets for everything else."""
+    """DGX-1 for V100, an NVSwitch for models that have one, and PCIe with two sockets for all others."""
     return [[_link(model, a, b, gpus) for b in range(gpus)] for a in range(gpus)]
 
 
@@ -41,7 +41,7 @@ def bandwidths(matrix: list[list[str]]) -> list[list[float]]:
 
 
 def config_map(node: Object, gpus: int) -> Object:
-    """As the device plugin of such nodes writes it; the spelling of ``bandwith`` is its own."""
+    """The ConfigMap that the device plugin of such nodes writes. The spelling of ``bandwith`` is the plugin's."""
     matrix = links(labels_of(node).get(MODEL, ""), gpus)
     data = {
         "devices": {str(i): "Healthy" for i in range(gpus)},

@@ -1,7 +1,7 @@
-"""What isolates the processes of pods on this machine: may one run here, what it may see, and the network of its job.
+"""Isolation of the processes of pods on this machine: whether they may run, the files they see, and the network of their job.
 
-Nothing runs without isolation: where the kernel refuses it, or the admin does, there is a reason for the pod's status. Made
-ready for networks of another shape: a launch is handed the namespaces to enter, and does not know how they were made.
+Nothing runs without isolation. If the kernel or the administrator does not allow it, the pod's status gets the reason. A launch
+receives the namespaces to enter, so that it does not depend on how the network is created.
 """
 
 import contextlib
@@ -42,13 +42,13 @@ NOT_LINUX = f"{CANNOT}: it does not run Linux"
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Where the admin allows pods to run as processes."""
+    """The namespaces in which the administrator allows pods to run as processes."""
 
     namespaces: frozenset[str] = frozenset({DEFAULT_NAMESPACES})
     asked: bool = False
-    """The admin set it: it holds beside real clusters too."""
+    """Whether the administrator set it explicitly. Then it applies even if the fleet has real clusters."""
     fleet_file: Path | None = None
-    """Where the control plane names the real clusters of the fleet; until it has, nothing is allowed."""
+    """The file in which the control plane lists the real clusters of the fleet. Until it exists, nothing is allowed."""
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> "Policy":
@@ -57,7 +57,7 @@ class Policy:
         return cls(frozenset(words) - {"off"}, SETTING in environ, Path(file) if file else None)
 
     def refusal(self, namespace: str) -> str:
-        """Why a pod of the namespace may not run as a process; empty: it may."""
+        """Why a pod of the namespace may not run as a process. Empty if it may."""
         if not {namespace, "*"} & self.namespaces:
             return f"pods of namespace {namespace} may not run as processes: {SETTING} does not name it"
         if self.asked or self.fleet_file is None:
@@ -65,7 +65,7 @@ class Policy:
         try:
             real = json.loads(self.fleet_file.read_text())["real"]
         except (OSError, ValueError, KeyError, TypeError):
-            return "pods may not run as processes before the control plane has said which clusters are real"
+            return "pods may not run as processes until the control plane has listed the real clusters of the fleet"
         if real:
             return f"pods do not run as processes beside real clusters ({', '.join(real)}) unless {SETTING} is set"
         return ""
@@ -73,14 +73,14 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What of this machine a process may see beside its own files."""
+    """The files of this machine that a process may see besides its own."""
 
     read: tuple[str, ...]
     hidden: tuple[str, ...]
 
     @classmethod
     def of(cls, environ: Mapping[str, str], home: Path) -> "View":
-        """The system's programs and this interpreter, and what the admin adds; never a home of Convoy."""
+        """The system's programs, this interpreter, and paths that the administrator adds. Homes of Convoy are hidden."""
         prefixes = [
             Path(path).resolve() for path in (sys.prefix, sys.base_prefix, Path(sys.executable).resolve().parents[1])
         ]
@@ -91,16 +91,16 @@ class View:
 
 
 def _outermost(paths: list[Path]) -> tuple[str, ...]:
-    """Those that exist, without those that stand below another."""
+    """The paths that exist, without those inside another one."""
     there = dict.fromkeys(path for path in paths if path.is_symlink() or path.exists())
     folders = {path for path in there if path.is_dir() and not path.is_symlink()}
     return tuple(str(path) for path in there if not folders & set(path.parents))
 
 
 class Networks:
-    """One network per job, with nothing but a loopback on which its pods meet; it lasts while one of them runs.
+    """One network for each job, with only a loopback interface that its pods share. It exists while one of them runs.
 
-    For machines that make no `network.MemberNetwork`.
+    For machines that cannot create a `network.MemberNetwork`.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Networks:
 
     @contextmanager
     def of(self, job: str) -> Iterator[tuple[int, ...]]:
-        """Descriptors of the namespaces to enter, in order. OSError: the kernel makes none."""
+        """Descriptors of the namespaces to enter, in order. Raises OSError if the kernel creates none."""
         with self._lock:
             if job not in self._open:
                 self._open[job] = make_network()
@@ -144,7 +144,7 @@ def make_network() -> tuple[int, ...]:
 
 
 def start_launcher(spec: launcher.Spec, output: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Its input stays open as long as the simulator lives."""
+    """Starts a launcher. Its stdin stays open as long as the simulator lives, so that it ends with it."""
     started = subprocess.Popen(
         [*PYTHON, launcher.__file__, "run"],
         env={},
@@ -175,11 +175,11 @@ class Isolation:
         return cls(View.of(environ, home), Policy.of(environ))
 
     def refusal(self, namespace: str, scratch: Path) -> str:
-        """Why a pod of the namespace may not run as a process here; empty: it may."""
+        """Why a pod of the namespace may not run as a process on this machine. Empty if it may."""
         return self.policy.refusal(namespace) or self._kernel_refusal(scratch)
 
     def _kernel_refusal(self, scratch: Path) -> str:
-        """Found out once, by isolating a command that does nothing."""
+        """Why the kernel does not isolate processes. Determined once, by isolating a command that does nothing."""
         with self._tried:
             if self._fault is None:
                 self._fault = self._try(scratch) if sys.platform == "linux" else NOT_LINUX

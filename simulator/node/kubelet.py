@@ -1,8 +1,8 @@
-"""Every node's kubelet in one: starts bound pods, ends them when their time or process is over, restarts, removes.
+"""The kubelets of all nodes: starts bound pods, ends them when their time or process is over, restarts and removes them.
 
-The time of a run is kept in memory to the fraction of a second and in the pod's status to the second, so a restarted
-simulator goes on where it was; a real process does not outlive the simulator and counts as killed. While a node is off
-its kubelet does nothing; what ran there is found dead when it is back.
+The start of a run is exact in memory, and in whole seconds in the pod's status, from which a restarted simulator continues. A
+real process does not survive the simulator, and counts as killed. While a node is off, its kubelet does nothing; when it is
+back, the pods that ran there have ended.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ from simulator.node.sandbox import Sandboxes
 
 NEVER = float("inf")
 NAMES = "names"
-"""A key of no pod (those have a slash): the names that running pods resolve may have changed."""
+"""A queue key for updating the /etc/hosts of running pods. It is no pod's key, because these contain a slash."""
 
 
 @dataclass
@@ -55,10 +55,10 @@ class Run:
     """Set when the pod was asked to stop, or its process ended."""
     reason: str = ""
     message: str = ""
-    """What the container says as it ends."""
+    """The termination message of the container."""
     last: Object | None = None
     unsent: Object | None = None
-    """A status the API server has not got yet."""
+    """A status that is not written to the API server yet."""
     kill_at: float | None = None
 
 
@@ -97,7 +97,7 @@ class Kubelet(Controller):
         self._sandboxes.close()
 
     def crash(self, key: str, code: int = 1) -> bool:
-        """Ends the pod's containers at once with this code; False when it does not run."""
+        """Ends the pod's containers at once with this exit code. Returns False if it does not run."""
         run = self._runs.get(key)
         if run is None or run.start_at is not None:
             return False
@@ -108,9 +108,15 @@ class Kubelet(Controller):
         return True
 
     def started_at(self, key: str) -> float | None:
-        """When the pod's containers started, exactly; None when they do not run."""
+        """The exact time at which the pod's containers started. None if they do not run."""
         run = self._runs.get(key)
         return run.started if run is not None and run.start_at is None else None
+
+    def process(self, key: str) -> Process | None:
+        """The process of a running pod. None for a pod that is pretended, or does not run."""
+        run = self._runs.get(key)
+        process = run.process if run is not None and run.start_at is None else None
+        return process if process is not None and not process.ended() else None
 
     def reconcile(self, key: str) -> float | None:
         if key == NAMES:
@@ -146,7 +152,7 @@ class Kubelet(Controller):
                 self.queue.add(key_of(pod))
 
     def _adopt(self, key: str, pod: Object) -> float | None:
-        """The first sight of a pod: new here, or running since before the simulator was restarted."""
+        """Starts to manage a pod, which is new or has been running since before the simulator was restarted."""
         now = self.clock.now()
         try:
             behaviour = lifecycle.behaviour(pod)
@@ -168,7 +174,7 @@ class Kubelet(Controller):
         return self._step(key, run)
 
     def _step(self, key: str, run: Run) -> float | None:
-        """One pod one step on. A status that could not be sent is sent before anything else happens."""
+        """Advances one pod. A status that could not be written before is written first."""
         self._flush(run)
         now = self.clock.now()
         if run.start_at is not None:
@@ -245,12 +251,12 @@ class Kubelet(Controller):
         return wait_s
 
     def _exit_count_key(self, pod: Object) -> str:
-        """What ``exit-code-times`` counts by: the pod's name under its owner, over all its re-creations."""
+        """The key by which ``exit-code-times`` counts: the pod's name and its owner, so that recreated pods count together."""
         owner = owner_of(pod)
         return f"{key_of(pod)}/{owner['uid'] if owner else uid_of(pod)}"
 
     def _lose(self, key: str, pod: Object, run: Run | None) -> None:
-        """The node is off: nothing is reported, and what ran is dead when it comes back."""
+        """Handles a pod on a node that is off: nothing is reported, and the pod has ended when the node is back."""
         if run is None and phase_of(pod) == "Running" and not is_leaving(pod):
             self._adopt_lost(key, pod)
         elif run is not None and run.start_at is None:
@@ -269,7 +275,7 @@ class Kubelet(Controller):
         )
 
     def _remove(self, key: str, pod: Object, run: Run | None) -> float | None:
-        """Ends a pod that is being deleted: SIGTERM, its grace period for real processes, then off the API server."""
+        """Ends a pod that is being deleted: SIGTERM and grace period for a real process, then removal from the API server."""
         if run is not None and run.process is not None and not run.process.ended():
             now = self.clock.now()
             if run.kill_at is None:

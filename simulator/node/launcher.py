@@ -6,6 +6,9 @@ and that network; it has no privileges and can gain none. The simulator holds th
 dies, however it dies, everything the command started is killed. Leaves with the command's exit code (128 + signal when
 killed), or with 125 when the isolation cannot be had: then the command is not run.
 
+``launcher.py enter FD`` reads a `Spec` from the descriptor and runs its command in the namespaces of a pod that runs;
+``launcher.py connect FD PORT NAMESPACE ...`` sends a connection to a port on the loopback of a pod over the Unix socket FD.
+
 ``launcher.py network`` makes the network: it says ``ready`` and waits for the end of its input, while the simulator takes
 hold of its namespaces. The simulator owns every file named in a `Spec`; the command's own environment reaches only the command,
 for a library path in it must not be loaded by what still has privileges. Linux only; nothing but the standard library.
@@ -22,6 +25,7 @@ import signal
 import socket
 import struct
 import sys
+import termios
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +57,14 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 Spec = dict[str, Any]
 """command, env, workdir and cwd (where the first does not exist), root (an empty folder), read (of the system), hidden (of
 those), pod (its own, to read), write (its own), hostname, namespaces (descriptors to enter), files (path to text), hosts (the
-file that becomes its /etc/hosts; empty: one that names the loopback)."""
+file that becomes its /etc/hosts; empty: one that names the loopback). To enter: tty, stdin (whether it has an input)."""
 
 
 def main(arguments: list[str]) -> int:
     if arguments == ["network"]:
         return hold_network()
+    if arguments and arguments[0] in ("enter", "connect"):
+        return enter(int(arguments[1])) if arguments[0] == "enter" else connect(*map(int, arguments[1:]))
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     try:
         return run(json.loads(read_line()))
@@ -275,8 +281,9 @@ def mount(source: str | Path, target: str | Path, kind: str, flags: int, data: s
 
 def become(spec: Spec) -> int:
     """Gives up every privilege, then turns into the command."""
-    null = os.open("/dev/null", os.O_RDONLY)
-    os.dup2(null, 0)
+    if not spec.get("stdin"):
+        null = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(null, 0)
     os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     give_up_privileges()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
@@ -316,6 +323,50 @@ def join_new_keyring() -> None:
     """Drop the kernel keyring of the user who started the simulator; a kernel without keyrings has none."""
     if number := KEYCTL.get(os.uname().machine):
         LIBC.syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None)
+
+
+# ways into a pod that runs
+
+
+def enter(source: int) -> int:
+    """Runs a command beside the pod's own. The pod's first process ends it when the pod ends."""
+    with os.fdopen(source, "rb") as pipe:
+        spec = json.loads(pipe.readline())
+    host = Path("/").stat()
+    try:
+        for descriptor in spec["namespaces"]:
+            call("setns", descriptor, 0)
+            os.close(descriptor)
+        if os.path.samestat(Path("/").stat(), host):
+            raise OSError(0, "its files are not mounted yet", "the container is starting")
+        child = os.fork()
+    except OSError as e:
+        print(f"cannot enter: {e.filename or 'a call'}: {e.strerror}", file=sys.stderr, flush=True)
+        return FAILED
+    if not child:
+        if spec["tty"]:
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        os._exit(become(spec))
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    for descriptor in (0, 1, 2):  # the command alone holds them, so that their end is its end
+        os.close(descriptor)
+    return exit_code(os.waitpid(child, 0)[1])
+
+
+def connect(channel: int, port: int, *namespaces: int) -> int:
+    with socket.socket(fileno=channel) as answer:
+        try:
+            for descriptor in namespaces:
+                call("setns", descriptor, 0)
+            connection = socket.create_connection(("127.0.0.1", port), 5)
+        except (OSError, OverflowError) as e:
+            answer.send(str(e).encode()[:200])
+            return FAILED
+        connection.settimeout(None)
+        socket.send_fds(answer, [b"ok"], [connection.fileno()])
+        return 0
 
 
 if __name__ == "__main__":

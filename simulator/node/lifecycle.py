@@ -28,10 +28,10 @@ _DURATION = re.compile(r"^(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.
 @dataclass(frozen=True, slots=True)
 class Behaviour:
     duration_s: float | None
-    """Simulated; None: until deleted."""
+    """Simulated seconds. None: it runs until it is deleted."""
     exit_code: int
     fails: int | None
-    """How many runs end with the exit code before runs end with 0; None: all."""
+    """How many runs end with the exit code before later ones end with 0. None: all runs."""
     process: bool
 
     def code_of_run(self, failed_before: int) -> int:
@@ -39,7 +39,7 @@ class Behaviour:
 
 
 def seconds(text: str) -> float:
-    """``90s``, ``1h30m`` or a bare number of seconds."""
+    """Parses ``90s``, ``1h30m`` or a number of seconds."""
     if re.fullmatch(r"\d+(\.\d+)?", text):
         return float(text)
     match = _DURATION.match(text)
@@ -67,7 +67,7 @@ def restarts(policy: str, code: int) -> bool:
 
 
 def backoff_s(restart: int, ran_s: float) -> float:
-    """How long the next start waits: at once the first time, then 10 s doubling to 5 min; a long run starts over."""
+    """How long the next start is delayed: not at first, then 10 s doubling up to 5 min. A long run resets the delay."""
     if restart == 0 or ran_s >= BACKOFF_FORGET_S:
         return 0.0
     return float(min(BACKOFF_FIRST_S * 2 ** min(restart - 1, 10), BACKOFF_MOST_S))
@@ -106,7 +106,7 @@ def unstartable(pod: Object, *, now: float, words: str) -> Object:
 
 
 def ordered_end(pod: Object) -> tuple[int, str] | None:
-    """The exit code and last words that a running pod is to end with now; None: it goes on."""
+    """The exit code and message with which a running pod must end now, by its annotation. None if there is none."""
     code, _, words = annotations_of(pod).get(END, "").partition(" ")
     return (int(code), words) if code.isdecimal() else None
 

@@ -1,4 +1,4 @@
-"""What `kubectl logs` of a pod shows: the output of a real process, or the made-up lines of a simulated run."""
+"""The logs of pods: the output of a real process, or the generated lines of a simulated run."""
 
 from pathlib import Path
 
@@ -19,29 +19,42 @@ class Logs:
         self._home = home
 
     def read(self, namespace: str, name: str, offset: int) -> tuple[bytes, bool] | None:
-        """The log from byte ``offset`` on, and whether it is over; None while the pod has not started."""
+        """The log from byte ``offset`` on, and whether it is complete. None while the pod has not started."""
         key = f"{namespace}/{name}"
         pod = self._pods.get(key)
         if pod is None or (phase_of(pod) == "Pending" and self._kubelet.started_at(key) is None):
             return None
         over = is_finished(pod)
         if lifecycle.behaviour(pod).process:
-            return self._of_process(pod, offset), over
-        started, until = self._span(key, pod)
-        step_s = self._clock.real(trainlog.STEP_S)
-        lines = trainlog.lines(name_of(pod), started=started, until=until, step_real_s=step_s)
-        return "".join(f"{line}\n" for line in lines).encode()[offset:], over
+            return self._of_process(pod, offset, restart=restarts_of(pod)), over
+        return self._lines(pod, *self._span(key, pod))[offset:], over
 
-    def _of_process(self, pod: Object, offset: int) -> bytes:
-        path = log_path(self._home, pod, restarts_of(pod))
+    def former(self, namespace: str, name: str) -> bytes | None:
+        """The log of the run before the last restart; None where there was none."""
+        pod = self._pods.get(f"{namespace}/{name}")
+        if pod is None or not restarts_of(pod):
+            return None
+        if lifecycle.behaviour(pod).process:
+            return self._of_process(pod, 0, restart=restarts_of(pod) - 1)
+        statuses = (pod.get("status") or {}).get("containerStatuses") or [{}]
+        ended = (statuses[0].get("lastState") or {}).get("terminated")
+        return None if ended is None else self._lines(pod, *self._whole_span(pod, ended))
+
+    def _of_process(self, pod: Object, offset: int, *, restart: int) -> bytes:
+        path = log_path(self._home, pod, restart)
         if not path.exists():
             return b""
         with path.open("rb") as log:
             log.seek(offset)
             return log.read()
 
+    def _lines(self, pod: Object, started: float, until: float) -> bytes:
+        step_s = self._clock.real(trainlog.STEP_S)
+        lines = trainlog.lines(name_of(pod), started=started, until=until, step_real_s=step_s)
+        return "".join(f"{line}\n" for line in lines).encode()
+
     def _span(self, key: str, pod: Object) -> tuple[float, float]:
-        """From when to when the container ran (or runs); the exact moment while the simulator knows it."""
+        """When the container started, and when it ended (or the current time). Exact while the simulator knows the time."""
         statuses = (pod.get("status") or {}).get("containerStatuses") or []
         state: Object = (statuses[0].get("state") or {}) if statuses else {}
         if "waiting" in state:
@@ -54,7 +67,7 @@ class Logs:
         return parse_stamp(state["running"]["startedAt"]), now
 
     def _whole_span(self, pod: Object, ended: Object) -> tuple[float, float]:
-        """Stamps lose the fractions of a second: a run that lasted as long as it should is given its full length."""
+        """The span of an ended run. Timestamps have whole seconds, so a run of the expected length gets exactly that length."""
         started, finished = parse_stamp(ended["startedAt"]), parse_stamp(ended["finishedAt"])
         meant_s = lifecycle.behaviour(pod).duration_s
         due = started + self._clock.real(meant_s or 0.0)

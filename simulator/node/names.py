@@ -1,7 +1,7 @@
-"""What the names of a member's Services and pods mean to its isolated pods: the lines of their /etc/hosts. Pure.
+"""The /etc/hosts of isolated pods, with the names of their member's Services and pods. No I/O.
 
-A member has no DNS server; this file is what every resolver reads. A Service stands for the addresses of the pods it
-selects, with their own ports, so a Service whose port differs from its target port is not served.
+A member has no DNS server, and all resolvers read this file. A Service resolves to the addresses of the pods it selects, so a
+Service whose port differs from its target port does not work.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,5 +41,5 @@ def _service(service: Object, pods: list[tuple[Object, str]]) -> list[str]:
 
 
 def _spellings(name: str, namespace: str) -> str:
-    """Every form that a pod's search path resolves."""
+    """All forms of the name that a pod's search path resolves."""
     return f"{name} {name}.{namespace} {name}.{namespace}.svc {name}.{namespace}.{DOMAIN}"

@@ -1,7 +1,7 @@
-"""The network of one simulated member as its kubelet uses it: addresses of pods, and the member's API inside it.
+"""The network of one simulated member, for its kubelet: the addresses of pods, and the member's API inside the network.
 
-The network is made by a `switch` process when the first pod needs it. Where this machine cannot make one, pods run all the
-same, with nothing but a loopback that the pods of one job share (`isolation.Networks`), and `fault` says why.
+A `switch` process creates the network when the first pod needs it. If this machine cannot create one, the pods of each job
+share a loopback (`isolation.Networks`), and `fault` has the reason.
 """
 
 import os
@@ -22,7 +22,7 @@ API_PORT = 443
 """Of the gateway."""
 _PACKAGE = Path(simulator.__file__).parents[1]
 _CONNECTIONS = 32
-"""Of one pod, forwarded to the API at the same time; more are closed, so that no pod keeps the others out."""
+"""How many connections of one pod are forwarded to the API at a time. More are closed, so that no pod blocks the others."""
 _CHUNK = 65536
 
 
@@ -30,19 +30,19 @@ class MemberNetwork:
     """Addresses 10.SUBNET.0.0/16; the gateway, 10.SUBNET.0.1, answers for the member's API at port 443."""
 
     def __init__(self, subnet: int, server: str) -> None:
-        """``server``: the URL of the member's API as this machine reaches it."""
+        """``server``: the URL of the member's API on this machine."""
         self.gateway = f"10.{subnet}.0.1"
         self._api = _host_and_port(server)
         self._lock = threading.Lock()
         self._channel: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._connections: Counter[str] = Counter()
-        """Open ones by the pod's address."""
+        """The number of open connections by the pod's address."""
         self._fault: str | None = None
 
     @property
     def fault(self) -> str:
-        """Why this machine makes no such network; empty: it does. Makes it when asked for the first time."""
+        """Why this machine cannot create the network. Empty if it can. The first call creates the network."""
         with self._lock:
             if self._fault is None:
                 self._fault = self._start() if sys.platform == "linux" else "it does not run Linux"
@@ -50,7 +50,7 @@ class MemberNetwork:
 
     @contextmanager
     def of(self, address: str) -> Iterator[tuple[int, ...]]:
-        """Descriptors of the namespaces to enter for a pod at the address. OSError: the kernel makes none."""
+        """Descriptors of the namespaces to enter for a pod with this address. Raises OSError if the kernel creates none."""
         with self._lock:
             if self._channel is None:
                 raise OSError(0, self._fault or "the network is closed", "switch")

@@ -1,8 +1,8 @@
-"""Makes a member's nodes from a shape, and does what Kubernetes does when one of them stops answering.
+"""Creates a member's nodes from its shape, and handles unreachable nodes as Kubernetes does.
 
-A node is switched off by its annotation ``convoy.dev/power: "off"``: its Ready condition becomes Unknown, it is tainted
-unreachable, and after the toleration time its pods are deleted (and stay Terminating until the node is back, as they do
-in Kubernetes). Everybody learns it from the API server, so it survives a restart of the simulator.
+The annotation ``convoy.dev/power: "off"`` switches a node off: its Ready condition becomes Unknown, it is tainted unreachable,
+and after the toleration time its pods are deleted (and stay Terminating until the node is back, as in Kubernetes). All
+controllers read this from the API server, so that it survives a restart of the simulator.
 """
 
 from dataclasses import dataclass, field
@@ -28,13 +28,13 @@ from simulator.scheduler.fit import first_untolerated, tolerates
 POWER = "convoy.dev/power"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 NOT_READY = "node.kubernetes.io/not-ready"
-"""A real API server taints every new node with it until the node is found ready."""
+"""The taint of every new node on a real API server, until the node is ready."""
 TOLERATED_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Like nodes: how many, and what each offers."""
+    """A number of equal nodes, and the capacity of each."""
 
     name: str
     count: int

@@ -26,7 +26,7 @@ from simulator.node import launcher, names
 from simulator.node.isolation import Isolation, start_launcher
 
 FetchData = Callable[[str, str, str], Mapping[str, str]]
-"""(ConfigMap or Secret, namespace, name) -> its files as text; raises LookupError when it is not there."""
+"""Returns the files of a ConfigMap or Secret, by kind, namespace and name. Raises LookupError if it does not exist."""
 
 ACCOUNT_FILES = "/var/run/secrets/kubernetes.io/serviceaccount"
 _VARIABLE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
@@ -37,12 +37,12 @@ _NAME = re.compile(r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A command, and what of the member's home it may see."""
+    """A command, and the files in the member's home that it may see."""
 
     command: list[str]
     env: dict[str, str]
     folder: Path
-    """The pod's own; the command sees of it what ``read`` and ``write`` name."""
+    """The pod's folder. The command sees only the parts of it in ``read`` and ``write``."""
     log: Path
     job: str
     """Pods of one job share a loopback where the member has no network."""
@@ -53,11 +53,11 @@ class Launch:
     files: dict[str, str] = field(default_factory=dict)
     """Path in the pod to text, as the files of its ServiceAccount."""
     hosts: Path | None = None
-    """What becomes its /etc/hosts; none: a file that names the loopback."""
+    """The file that becomes its /etc/hosts. None: a file with only the loopback."""
 
     @property
     def work(self) -> Path:
-        """Where it starts, and its HOME."""
+        """The working directory, which is also HOME."""
         return self.folder / "work"
 
 
@@ -81,11 +81,11 @@ Network = AbstractContextManager[tuple[int, ...]]
 
 
 class Process:
-    """A started launcher, with its command inside. OSError: the kernel does not isolate it."""
+    """A started launcher with its command. Raises OSError if the kernel does not isolate it."""
 
     def __init__(self, launch: Launch, isolation: Isolation, network: Network | None = None) -> None:
         """``network`` gives the descriptors of the pod's network; without it, its job's loopback is used."""
-        self.log = launch.log
+        self.log, self.launch = launch.log, launch
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         root = launch.folder / "root"
         root.mkdir(exist_ok=True)
@@ -108,7 +108,7 @@ class Process:
             self._popen = start_launcher(spec, output)
 
     def wait(self) -> int:
-        """The exit code, as a shell would say it; whatever the command left behind is killed."""
+        """Waits for the exit code, in the convention of shells. Kills all processes that the command left behind."""
         code = self._popen.wait()
         self._signal(signal.SIGKILL)
         assert self._popen.stdin is not None  # noqa: S101
@@ -116,6 +116,11 @@ class Process:
             self._popen.stdin.close()
         self._network.__exit__(None, None, None)
         return code if code >= 0 else 128 - code
+
+    @property
+    def pid(self) -> int:
+        """Of the launcher, which is in the pod's namespaces."""
+        return self._popen.pid
 
     def ended(self) -> bool:
         return self._popen.returncode is not None
@@ -135,7 +140,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class InCluster:
-    """How a pod reaches the API of its member, as every in-cluster client looks for it."""
+    """Host, port and credentials of the member's API, as in-cluster clients expect them."""
 
     host: str
     port: int
@@ -163,7 +168,7 @@ def prepare(
     cluster: InCluster | None = None,
     programs: Path = Path(sys.prefix),
 ) -> Launch:
-    """Lays out the pod's directory and says what to run. Raises LookupError or ValueError with words for a person.
+    """Creates the pod's directory and returns what to run. Raises LookupError or ValueError with a message for the user.
 
     ``programs`` is a virtual environment: ``python`` is its interpreter, and its programs come first. Without ``ports`` the
     pod has an address in the member's network, and its /etc/hosts is ``hosts`` in its folder.
@@ -209,7 +214,7 @@ def log_path(home: Path, pod: Object, restart: int) -> Path:
 
 
 def sweep(home: Path, uid: str) -> None:
-    """Removes what a deleted pod left on disk."""
+    """Removes the files of a deleted pod."""
     shutil.rmtree(home / "pods" / uid, ignore_errors=True)
     shutil.rmtree(home / "logs" / uid, ignore_errors=True)
 
@@ -248,12 +253,12 @@ def _mount(
 def _plain(name: str) -> str:
     """A name that is one step of a path, and not one up."""
     if not _NAME.match(name):
-        raise ValueError(f"{name!r} is no name of a volume")
+        raise ValueError(f"{name!r} is not a valid volume name")
     return name
 
 
 def _give(place: Path) -> Path:
-    """A directory of the pod's own; one from before the isolation is handed over whole."""
+    """Creates a directory that the pod owns. An existing one gets the pod's uid completely."""
     place.mkdir(parents=True, exist_ok=True)
     if os.geteuid() == 0 and place.stat().st_uid != launcher.POD_UID:
         for folder, folders, files in os.walk(place):
@@ -264,7 +269,7 @@ def _give(place: Path) -> Path:
 
 
 def _copy(place: Path, files: Mapping[str, str]) -> None:
-    """Files that the pod may read, and the simulator alone writes."""
+    """Writes files that the pod may read but not change."""
     place.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         target = place / name
@@ -317,7 +322,7 @@ def _value_from(pod: Object, source: Object, fetch: FetchData) -> str:
 
 
 def _localise(env: dict[str, str], ports: Ports, job: str) -> None:
-    """No DNS resolves the names of pods here: the pods of one job meet on the loopback."""
+    """Makes the pods of a job use the loopback they share, because no DNS resolves their names here."""
     if "MASTER_PORT" not in env and "PET_RDZV_ENDPOINT" not in env:
         return
     port = str(ports.of(job))
@@ -329,7 +334,7 @@ def _localise(env: dict[str, str], ports: Ports, job: str) -> None:
 
 
 def _expand(text: str, env: Mapping[str, str]) -> str:
-    """``$(NAME)`` as Kubernetes does it: unknown names stay as they are, ``$$`` is a dollar."""
+    """Expands ``$(NAME)`` as Kubernetes does: unknown names are not changed, and ``$$`` is a dollar."""
 
     def one(match: re.Match[str]) -> str:
         name = match.group(1)

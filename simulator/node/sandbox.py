@@ -1,7 +1,7 @@
-"""Where the process of a pod runs: its address in the member's network, the names it resolves, its way to the member's API.
+"""The sandbox of a pod's process: its address in the member's network, the names it resolves, and its access to the API.
 
-A pod has its address from the moment its node takes it, so that a gang's pods know one another's names before the first of
-them starts. Decides nothing about a pod's life: `kubelet` does.
+A pod gets its address when its node accepts it, so that the pods of a gang can resolve each other before the first one starts.
+`kubelet` decides when pods start and end.
 """
 
 import base64
@@ -24,7 +24,7 @@ from simulator.node.network import API_PORT, MemberNetwork
 from simulator.node.processes import InCluster, Launch, Ports, Process, prepare
 
 TOKEN_S = 30 * 86400
-"""A token lasts this long; a kubelet would renew it, and no process of a simulated pod runs longer."""
+"""How long a token is valid. It is not renewed, because no process of a simulated pod runs longer."""
 _PER_THIRD_OCTET = 250
 
 
@@ -67,7 +67,7 @@ class Sandboxes:
             self._hosts.pop(uid, None)
 
     def launch(self, pod: Object, *, restart: int) -> Process:
-        """Starts the pod's process. Raises LookupError or ValueError with words for a person."""
+        """Starts the pod's process. Raises LookupError or ValueError with a message for the pod's status."""
         if refusal := self._isolation.refusal(namespace_of(pod), self._home):
             raise ValueError(refusal)
         networked = not self._network.fault
@@ -108,7 +108,7 @@ class Sandboxes:
             self._hosts[uid_of(pod)] = (pod, launch.hosts)
 
     def _write(self, pod: Object, path: Path) -> None:
-        """In place, for the pod sees this very file."""
+        """Writes the hosts file in place, because it is mounted into the pod."""
         namespace = namespace_of(pod)
         pods = [other for other in self._pods.all() if namespace_of(other) == namespace]
         services = [service for service in self.services.all() if namespace_of(service) == namespace]
@@ -123,7 +123,7 @@ class Sandboxes:
         return [(pod, address) for pod, address in known if address]
 
     def _access(self, pod: Object) -> InCluster | None:
-        """None where the pod wants no token, or its ServiceAccount gets none."""
+        """The pod's access to the API. None if the pod does not mount a token, or its ServiceAccount gets none."""
         spec, namespace = pod["spec"], namespace_of(pod)
         if spec.get("automountServiceAccountToken") is False:
             return None
@@ -140,8 +140,8 @@ class Sandboxes:
         return InCluster(self._api_host, API_PORT, token, self._cluster.client.access.ca_pem, namespace)
 
     def _warn(self, pod: Object) -> None:
-        """An event of the pod: on this machine it runs without a network of its own."""
-        words = f"This machine makes no network for pods ({self._network.fault}): those of one job share a loopback."
+        """Records an event on the pod that it runs without its own network on this machine."""
+        words = f"This machine cannot create a network for pods ({self._network.fault}): the pods of a job share a loopback."
         involved = {"kind": "Pod", "apiVersion": "v1", "name": name_of(pod), "namespace": namespace_of(pod)}
         now = stamp(self._cluster.clock.now())
         event = {

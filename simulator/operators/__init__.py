@@ -1,1 +1,1 @@
-"""The operators of the job kinds a simulated member runs, one file or folder per kind."""
+"""The operators of the kinds of jobs that a simulated member runs, one file or folder for each kind."""

@@ -1,4 +1,4 @@
-"""Carries out what the operators decide through the member's API: one controller for every kind that has an operator."""
+"""Carries out the results of all operators through the API server: one controller for all kinds that have an operator."""
 
 import contextlib
 from functools import partial
@@ -40,48 +40,48 @@ class Operators(Controller):
         job = informer.get(where)
         if job is None or is_leaving(job):
             return None
-        step = operator.step(job, self._found(job), self.clock.now())
-        self._carry_out(job, step)
-        patch = difference(job.get("status") or {}, step.status)
+        result = operator.step(job, self._dependents(job), self.clock.now())
+        self._carry_out(job, result)
+        patch = difference(job.get("status") or {}, result.status)
         if patch:
             path = operator.resource.path(namespace_of(job), name_of(job), "status")
             informer.learn(self.client.merge_patch(path, {"metadata": {"uid": uid_of(job)}, "status": patch}))
             self.queue.add_after(key, GATHER_S)
         return None
 
-    def _found(self, job: Object) -> Dependents:
+    def _dependents(self, job: Object) -> Dependents:
         def owned(resource: Resource) -> list[Object]:
             informer = self._children.get(resource)
             return informer.owned_by(uid_of(job)) if informer else []
 
         jobs = owned(JOBS)
-        pods = {name_of(each): self._children[PODS].owned_by(uid_of(each)) for each in jobs}
-        running = {name: sum(phase_of(pod) == "Running" for pod in held) for name, held in pods.items()}
+        pods = {name_of(child): self._children[PODS].owned_by(uid_of(child)) for child in jobs}
+        running = {name: sum(phase_of(pod) == "Running" for pod in owned_pods) for name, owned_pods in pods.items()}
         groups = owned(VOLCANO_POD_GROUPS)
         commands = owned(VOLCANO_COMMANDS)
         aborted = any(command.get("action") == "AbortJob" for command in commands)
         return Dependents(owned(PODS), jobs, groups[0] if groups else None, aborted, running)
 
-    def _carry_out(self, job: Object, step: ReconcileResult) -> None:
+    def _carry_out(self, job: Object, result: ReconcileResult) -> None:
         namespace, uid = namespace_of(job), uid_of(job)
-        for obj in step.remove:
+        for obj in result.remove:
             resource = JOBS if obj in self._children[JOBS].owned_by(uid) else PODS
             if not is_leaving(obj):
                 with contextlib.suppress(MemberMissing):
                     answer = self.client.delete(resource.path(namespace, name_of(obj)), propagation="Background")
                     self._children[resource].learn_if_object(answer)
-        for pod, notes in step.annotate:
-            patch = {"metadata": {"uid": uid_of(pod), "annotations": notes}}
+        for pod, annotations in result.annotate:
+            patch = {"metadata": {"uid": uid_of(pod), "annotations": annotations}}
             with contextlib.suppress(MemberMissing):
                 self._children[PODS].learn(self.client.merge_patch(PODS.path(namespace, name_of(pod)), patch))
-        for resource, body in step.make:
-            known = self._children.get(resource)
-            if known is not None and known.get(key_of(body)) is not None:
+        for resource, body in result.make:
+            informer = self._children.get(resource)
+            if informer is not None and informer.get(key_of(body)) is not None:
                 continue
             with contextlib.suppress(MemberExists):
-                made = self.client.create(resource.path(namespace), body)
-                if known is not None:
-                    known.learn(made)
+                created = self.client.create(resource.path(namespace), body)
+                if informer is not None:
+                    informer.learn(created)
 
     def _on_job(self, key: str, change: str, job: Object) -> None:
         if change != "DELETED":

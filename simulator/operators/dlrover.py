@@ -1,8 +1,8 @@
-"""ElasticJobs as the operator of DLRover 0.6.1 has them: it makes a master, and the phase is what the master does. Pure.
+"""ElasticJobs, as the operator of DLRover 0.6.1 runs them: it creates a master, whose state determines the phase. No I/O.
 
-The operator makes no worker and removes none; both is the master's work. A master that is a real process (``convoy.dev/run``)
-does it itself through the API; for a pretended one `dlrover_master` decides. ``spec.suspend`` stops nothing that runs, and
-the phase follows it only when the master pod changes: a job that runs stays Running, as upstream.
+The operator neither creates nor removes workers; the master does. A master that is a real process (``convoy.dev/run``) does so
+through the API; for a simulated one, `dlrover_master` decides. ``spec.suspend`` stops nothing that runs, and the phase follows
+it only when the master pod changes: a running job stays Running, as upstream.
 """
 
 import copy
@@ -53,12 +53,12 @@ class DlRover(Operator):
         self._follow(job, whole, masters, failures, now)
         if whole["phase"] in ("Pending", "Running") and not _alive(masters):
             step.make = self._master(job, failures)
-        elif masters and _is_pretended(masters[-1]) and phase_of(masters[-1]) == "Running":
+        elif masters and _is_simulated(masters[-1]) and phase_of(masters[-1]) == "Running":
             self._play_master(job, found, masters[-1], step)
         return step
 
     def _follow(self, job: Object, whole: Object, masters: list[Object], failures: int, now: float) -> None:
-        """The phase by the newest master pod."""
+        """Sets the phase by the newest master pod."""
         suspended, phase = bool(job["spec"].get("suspend")), phase_of(masters[-1]) if masters else ""
         allowed = int(_replicas(job).get(MASTER, {}).get("restartCount") or 0)
         if whole["phase"] == "Suspended" and not suspended:
@@ -90,8 +90,8 @@ class DlRover(Operator):
             step.annotate.append((master, {lifecycle.END: f"{decision.exit_code} {decision.reason}"}))
 
     def _master(self, job: Object, number: int) -> list[tuple[Resource, Object]]:
-        name, given = f"elasticjob-{name_of(job)}-{MASTER}", _replicas(job).get(MASTER) or {}
-        template = copy.deepcopy(given.get("template") or _default_master(job))
+        name, spec = f"elasticjob-{name_of(job)}-{MASTER}", _replicas(job).get(MASTER) or {}
+        template = copy.deepcopy(spec.get("template") or _default_master(job))
         address = {"name": "POD_IP", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}}
         container = template["spec"]["containers"][0]
         container["env"] = [*(container.get("env") or []), address]
@@ -122,15 +122,15 @@ def _alive(masters: list[Object]) -> bool:
     return any(phase_of(pod) in ("Pending", "Running") and not is_leaving(pod) for pod in masters)
 
 
-def _is_pretended(pod: Object) -> bool:
+def _is_simulated(pod: Object) -> bool:
     return annotations_of(pod).get(images.RUN) != "process"
 
 
 def _failures(status: Object, masters: list[Object]) -> int:
-    """How many masters have failed so far; one that was deleted while it was alive is one of them."""
+    """How many masters have failed so far. A master that was deleted while it was alive counts as failed."""
     before: Object = (status.get("replicaStatuses") or {}).get(MASTER) or {}
-    gone = not masters and bool(before.get("active") or before.get("pending"))
-    return max(int(before.get("failed") or 0) + gone, sum(phase_of(pod) == "Failed" for pod in masters))
+    was_deleted = not masters and bool(before.get("active") or before.get("pending"))
+    return max(int(before.get("failed") or 0) + was_deleted, sum(phase_of(pod) == "Failed" for pod in masters))
 
 
 def _counts(pods: list[Object], failures: int) -> Object:
@@ -147,7 +147,7 @@ def _counts(pods: list[Object], failures: int) -> Object:
 
 
 def _default_master(job: Object) -> Object:
-    """What the operator fills in for a job that describes no master, with an image of its own."""
+    """The operator's default master template, for a job without one."""
     where = f"--namespace {job['metadata'].get('namespace')} --job_name {name_of(job)} --port 50001"
     notes = annotations_of(job)
     arguments = "".join(f" --{name} {notes[name]}" for name in _ARGUMENTS if name in notes)

@@ -1,10 +1,10 @@
-"""What the stock DLRover 0.6.1 master decides about its workers, for masters that are no real process. Pure.
+"""The decisions of the DLRover 0.6.1 master about its workers, for masters that are not real processes. No I/O.
 
-Each rank has one pod, ``<job>-edljob-<role>-<id>``; a lost rank comes back under a new id with its rank kept. A pod that was
-killed (137, 143, deleted) is always replaced; another failure uses up the rank's budget, ``min(restartCount, 5)``. A job of
-all-reduce ends when as many pods have failed as it has workers, or as its budget allows, whichever is more; a pod that ran out
-of memory is not replaced. How many ranks there are, their ids and relaunches are remembered in an annotation of the master
-pod, as the master keeps them in its memory: a deleted pod leaves no other trace, and nothing looks at ``replicas`` again.
+Each rank has one pod, ``<job>-edljob-<role>-<id>``. A lost rank gets a new pod with a new id and the same rank. A pod that was
+killed (137, 143, deleted) is always replaced; any other failure counts against the rank's budget, ``min(restartCount, 5)``. An
+all-reduce job ends when the number of failed pods reaches the larger of its worker count and its budget; a pod that ran out of
+memory is not replaced. The number of ranks, their ids and relaunches are stored in an annotation of the master pod, in place of
+the master's memory: a deleted pod leaves no other trace, and ``replicas`` is read only once.
 """
 
 import copy
@@ -34,17 +34,17 @@ MOST_RELAUNCHES = 5
 _GIVES_UP = 1
 _PORTS = {"ps": 2222}
 _DROPPED = ("terminationGracePeriodSeconds", "priorityClassName")
-"""Fields of a worker's template that the master writes over with nothing."""
+"""Fields of a worker's template that the master removes."""
 
 Launch = tuple[str, int, int, int]
-"""Role, rank, id and relaunch count of a pod to make."""
+"""Role, rank, id and relaunch count of a pod to create."""
 
 
 @dataclass(slots=True)
 class Decision:
     launches: list[Launch] = field(default_factory=list)
     memory: dict[str, str] = field(default_factory=dict)
-    """The annotation to write on the master; empty: as it is."""
+    """The annotation to set on the master. Empty: it does not change."""
     exit_code: int | None = None
     reason: str = ""
 
@@ -59,7 +59,7 @@ class _Rank:
 
 
 def decide(job: Object, pods: list[Object], master: Object) -> Decision:
-    """The master's next step: pods to make, or its own end."""
+    """The master's next decision: pods to create, or its own end."""
     roles = {name.lower(): spec for name, spec in job["spec"]["replicaSpecs"].items() if name.lower() != MASTER}
     allreduce = job["spec"].get("distributionStrategy") == "AllreduceStrategy"
     decision, memory, exited = Decision(), json.loads(annotations_of(master).get(MEMORY) or "{}"), []
@@ -74,7 +74,7 @@ def decide(job: Object, pods: list[Object], master: Object) -> Decision:
         failed = sum(phase_of(pod) == "Failed" for pod in pods if role_of(pod) == role)
         if allreduce and failed >= max(count, _budget(spec)):
             decision.exit_code, decision.reason = 1, f"CodeError: {failed} pods of {role} have failed"
-        places = {str(rank): [each.number, each.relaunches] for rank, each in ranks.items()}
+        places = {str(rank): [known_rank.number, known_rank.relaunches] for rank, known_rank in ranks.items()}
         memory[role] = {"count": count, "ranks": places}
     if decision.exit_code is None and exited and all(exited):
         failed = all(ended == "Failed" for ended in exited)
@@ -87,17 +87,17 @@ def decide(job: Object, pods: list[Object], master: Object) -> Decision:
 
 
 def _keep(decision: Decision, ranks: dict[int, _Rank], role: str, rank: int, spec: Object, allreduce: bool) -> str:
-    """Replaces the rank's pod where it has to be; returns how the rank ended, empty while it goes on."""
+    """Replaces the rank's pod if necessary. Returns how the rank ended, or an empty string while it continues."""
     known = ranks.get(rank)
     if known is None:
-        ranks[rank] = _Rank(max((each.number for each in ranks.values()), default=-1) + 1, 0)
+        ranks[rank] = _Rank(max((other.number for other in ranks.values()), default=-1) + 1, 0)
         decision.launches.append((role, rank, ranks[rank].number, 0))
         return ""
     code = _exit(known.pod)
     if code is None:
         return phase_of(known.pod) if known.pod and phase_of(known.pod) == "Succeeded" else ""
     if code in KILLED or _may_relaunch(code, known.relaunches, _budget(spec), allreduce):
-        known.number = max(each.number for each in ranks.values()) + 1
+        known.number = max(other.number for other in ranks.values()) + 1
         known.relaunches += 1
         decision.launches.append((role, rank, known.number, known.relaunches))
         return ""
@@ -114,7 +114,7 @@ def _may_relaunch(code: int, relaunches: int, budget: int, allreduce: bool) -> b
 
 
 def _exit(pod: Object | None) -> int | None:
-    """How the pod ended: its exit code, 137 when it is gone or going, None while it goes on or has done its work."""
+    """The pod's exit code if it failed, 137 if it was deleted or is being deleted, None if it runs or has succeeded."""
     if pod is None or (is_leaving(pod) and phase_of(pod) in ("Pending", "Running")):
         return KILLED[0]
     return (exit_code(pod) or KILLED[0]) if phase_of(pod) == "Failed" else None
@@ -139,11 +139,11 @@ def _budget(spec: Object) -> int:
 
 
 def give_up(pods: list[Object]) -> list[tuple[Object, dict[str, str]]]:
-    """The agents of a job whose master is gone: they end as failed; those that are real processes see to it themselves."""
-    notes = {lifecycle.END: str(_GIVES_UP)}
-    going = [pod for pod in pods if phase_of(pod) in ("Pending", "Running") and role_of(pod) != MASTER]
-    pretended = [pod for pod in going if annotations_of(pod).get(images.RUN) != "process"]
-    return [(pod, notes) for pod in pretended if lifecycle.END not in annotations_of(pod)]
+    """Ends the simulated workers of a job whose master has ended, as failed. Real processes end by themselves."""
+    annotations = {lifecycle.END: str(_GIVES_UP)}
+    running = [pod for pod in pods if phase_of(pod) in ("Pending", "Running") and role_of(pod) != MASTER]
+    simulated = [pod for pod in running if annotations_of(pod).get(images.RUN) != "process"]
+    return [(pod, annotations) for pod in simulated if lifecycle.END not in annotations_of(pod)]
 
 
 def role_of(pod: Object) -> str:
@@ -151,7 +151,10 @@ def role_of(pod: Object) -> str:
 
 
 def pod(job: Object, role: str, rank: int, number: int, relaunches: int) -> Object:
-    """As `pod_scaler.py` makes it: never restarted, owned but not controlled by the job, requests and limits the same."""
+    """A worker as `pod_scaler.py` creates it.
+
+    It is never restarted, owned but not controlled by the job, and its requests equal its limits.
+    """
     spec = next(spec for name, spec in job["spec"]["replicaSpecs"].items() if name.lower() == role)
     body = copy.deepcopy(spec["template"])
     meta = body.get("metadata") or {}

@@ -1,4 +1,4 @@
-"""TrainingJobs (et-operator): workers come, go and are replaced under a job that goes on. Pure."""
+"""TrainingJobs (et-operator): workers are added, removed and replaced while the job runs. No I/O."""
 
 import copy
 
@@ -11,7 +11,7 @@ SUSPEND = ("scheduling.x-k8s.io/suspend", "job-supervisor.kube-ai.io/job-suspend
 
 
 class Horovod(Operator):
-    """A launcher once all workers are ready; the job is over with the launcher. There is no way back from suspension."""
+    """Starts the launcher once all workers are ready. The job ends with its launcher. A suspended job cannot be resumed."""
 
     resource = TRAINING_JOBS
 
@@ -37,36 +37,36 @@ class Horovod(Operator):
         phases = found.phases(workers)
         step.remove += [pod for pod in found.pods if name_of(pod) in workers and phase_of(pod) == "Failed"]
         status |= {"targetWorkers": len(workers), "currentWorkers": phases.count("Running")}
-        self._say(status, "WorkersCreated", "all workers are made", now)
-        [chief] = found.phases([launcher])
-        if chief or all(phase == "Running" for phase in phases):
-            self._say(status, "WorkersReady", "all workers are ready", now)
+        self._set_condition(status, "WorkersCreated", "all workers are made", now)
+        [launcher_phase] = found.phases([launcher])
+        if launcher_phase or all(phase == "Running" for phase in phases):
+            self._set_condition(status, "WorkersReady", "all workers are ready", now)
             self._make(step, job, launcher, "launcher", 0, roles["launcher"])
-        self._judge(job, status, chief, phases, now)
+        self._judge(job, status, launcher_phase, phases, now)
         if status["phase"] == "Restarting":
             step.make, step.remove = [], found.pods
         return step
 
-    def _judge(self, job: Object, status: Object, chief: str, phases: list[str], now: float) -> None:
+    def _judge(self, job: Object, status: Object, launcher_phase: str, phases: list[str], now: float) -> None:
         restarts, spec = int(status.get("restartCount") or 0), job["spec"]
         limit = spec.get("backoffLimit")
         if (
-            chief == "Failed"
+            launcher_phase == "Failed"
             and spec.get("restartPolicy") == "OnFailure"
             and restarts < (6 if limit is None else limit)
         ):
             status |= {"phase": "Restarting", "restartCount": restarts + 1}
-        elif chief in ("Succeeded", "Failed"):
-            status["phase"] = chief
+        elif launcher_phase in ("Succeeded", "Failed"):
+            status["phase"] = launcher_phase
             at(status, "completionTime", now)
-        elif chief == "Running":
+        elif launcher_phase == "Running":
             status["phase"] = "Running" if all(phase == "Running" for phase in phases) else "Scaling"
         else:
             status["phase"] = "Created"
-        self._say(status, status["phase"], f"the job is {status['phase']}", now)
+        self._set_condition(status, status["phase"], f"the job is {status['phase']}", now)
 
-    def _say(self, status: Object, kind: str, words: str, now: float) -> None:
-        conditions.put(status, kind, true=True, reason=kind, message=words, now=now)
+    def _set_condition(self, status: Object, kind: str, message: str, now: float) -> None:
+        conditions.put(status, kind, true=True, reason=kind, message=message, now=now)
 
     def _make(self, step: ReconcileResult, job: Object, name: str, role: str, index: int, spec: Object) -> None:
         labels = {

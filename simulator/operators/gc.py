@@ -1,6 +1,6 @@
-"""Removes what belonged to a deleted job. Only for an API server without a garbage collector of its own.
+"""Removes the dependents of deleted jobs, for an API server without a garbage collector.
 
-The simulated server collects by itself; a bare kube-apiserver leaves that to kube-controller-manager, and this stands in.
+The simulated server has its own. A plain kube-apiserver depends on kube-controller-manager, which this replaces.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ OWNERS = (
 
 
 class Collector(Controller):
-    """Keys are uids of owners that are gone."""
+    """Keys are the uids of deleted owners."""
 
     name = "collector"
 
@@ -48,7 +48,7 @@ class Collector(Controller):
             self.queue.add(uid_of(owner))
 
     def _on_dependent(self, kind: str, obj: Object) -> None:
-        """A dependent made just after its owner was deleted is an orphan from the start."""
+        """Queues the owner, because a dependent that is created just after its owner's deletion is an orphan from the start."""
         for reference in obj["metadata"].get("ownerReferences") or []:
             if kind == "ADDED" and reference["kind"] in {resource.kind for resource in OWNERS}:
                 self.queue.add_after(reference["uid"], 1.0)

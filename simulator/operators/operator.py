@@ -1,7 +1,7 @@
-"""What the operators of other kinds than kubeflow's have in common. Pure.
+"""The base of all operators except Kubeflow's. No I/O.
 
-An operator makes a `ReconcileResult` of a job and its dependents: the objects that should exist, those that should not, and the
-status. `controller` carries results out; one that changes nothing ends the reconciliation.
+From a job and its dependents, an operator computes a `ReconcileResult`: objects to create, objects to remove, and the status.
+`controller` carries results out, until a result changes nothing.
 """
 
 import copy
@@ -15,24 +15,24 @@ from simulator.machinery.objects import Object, is_leaving, name_of, namespace_o
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 MADE = (PODS, JOBS, SERVICES, VOLCANO_POD_GROUPS)
-"""What an operator may make."""
+"""The kinds that operators create."""
 
 
 @dataclass(slots=True)
 class Dependents:
-    """The objects that belong to the job now."""
+    """The current dependents of a job."""
 
     pods: list[Object]
     jobs: list[Object] = field(default_factory=list)
     group: Object | None = None
     """Its Volcano PodGroup."""
     aborted: bool = False
-    """A Volcano command asks to end it."""
+    """Whether a Volcano command requests to abort the job."""
     running: dict[str, int] = field(default_factory=dict)
-    """How many pods of each of its Jobs run, by the Job's name."""
+    """The number of running pods of each of its Jobs, by the Job's name."""
 
     def phases(self, names: Iterable[str]) -> list[str]:
-        """The phases of those pods; a missing one is ``""``."""
+        """The phases of the named pods. ``""`` for a missing pod."""
         known = {name_of(pod): phase_of(pod) for pod in self.pods if not is_leaving(pod)}
         return [known.get(name, "") for name in names]
 
@@ -41,15 +41,15 @@ class Dependents:
 class ReconcileResult:
     status: Object
     make: list[tuple[Resource, Object]] = field(default_factory=list)
-    """Made where they are missing."""
+    """Objects to create if they are missing."""
     remove: list[Object] = field(default_factory=list)
-    """Pods and Jobs."""
+    """Pods and Jobs to delete."""
     annotate: list[tuple[Object, dict[str, str]]] = field(default_factory=list)
-    """Pods, and what to write on them."""
+    """Pods, and the annotations to set on them."""
 
 
 class Operator:
-    """One kind of job; a subclass a kind."""
+    """The operator of one kind of job."""
 
     resource: Resource
 
@@ -70,7 +70,7 @@ class Operator:
 
 
 def ended(job: Object, found: Dependents) -> list[Object]:
-    """What is removed once a job is over, as its cleanPodPolicy has it: the pods still there that have not ended."""
+    """The pods to remove after a job has ended, by its cleanPodPolicy. By default those that are still running."""
     policy = str((job.get("spec") or {}).get("cleanPodPolicy") or "Running")
     finished = ("Succeeded", "Failed")
     return [pod for pod in found.pods if policy == "All" or (policy == "Running" and phase_of(pod) not in finished)]
@@ -82,11 +82,11 @@ def surplus(found: Dependents, wanted: Iterable[str]) -> list[Object]:
 
 
 def random_suffix(job: Object, word: str = "") -> str:
-    """Five letters, always the same for the same job and word."""
+    """Five letters that look random but are always the same for the same job and word."""
     digest = hashlib.sha256(f"{uid_of(job)}/{word}".encode()).digest()
     return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:5])
 
 
 def at(status: Object, name: str, now: float) -> None:
-    """Notes a moment, once."""
+    """Sets a timestamp in the status, if it is not set yet."""
     status.setdefault(name, stamp(now))

@@ -1,4 +1,4 @@
-"""The kinds that simulated clusters run: what each of the operators says it is for."""
+"""The kinds of jobs that simulated clusters run: those of all operators."""
 
 from fleet.kube.resources import JOBS, TRAIN_JOBS, Resource
 from simulator.operators.kubeflow.kinds import KUBEFLOW_KINDS

@@ -1,6 +1,6 @@
-"""RayJobs (KubeRay): a cluster of a head and groups of workers, a Job that submits the program, another try if it fails. Pure.
+"""RayJobs (KubeRay): a cluster of a head and worker groups, a Job that submits the program, and retries. No I/O.
 
-The cluster's pods belong to the RayJob itself here: there is no RayCluster object between them.
+Unlike in KubeRay, the RayJob owns the cluster's pods directly: there is no RayCluster object.
 """
 
 import copy
@@ -11,7 +11,7 @@ from simulator.operators.operator import Dependents, Operator, ReconcileResult, 
 
 SUBMITS = "K8sJobMode"
 LONG = {"convoy.dev/duration": "8760h"}
-"""A Ray node lives until its cluster goes."""
+"""A Ray node runs until its cluster is deleted."""
 
 
 class Ray(Operator):
@@ -30,8 +30,8 @@ class Ray(Operator):
             return ReconcileResult(status, remove=everything)
         if deployed in ("", "Suspending", "Suspended", "Retrying"):
             status |= {"jobDeploymentStatus": "Initializing", "jobStatus": "PENDING"}
-            drawn = random_suffix(job, f"cluster-{status.get('failed')}-{job['metadata'].get('generation')}")
-            status["rayClusterName"] = f"{name_of(job)}-{drawn}"
+            suffix = random_suffix(job, f"cluster-{status.get('failed')}-{job['metadata'].get('generation')}")
+            status["rayClusterName"] = f"{name_of(job)}-{suffix}"
         at(status, "startTime", now)
         return self._run(job, found, status, now)
 
@@ -54,10 +54,10 @@ class Ray(Operator):
         return step
 
     def _follow(self, job: Object, found: Dependents, status: Object, now: float) -> None:
-        for each in found.jobs:
-            ends = {"SUCCEEDED": is_true(each, "Complete"), "FAILED": is_true(each, "Failed")}
-            running = "RUNNING" if found.running.get(name_of(each)) else "PENDING"
-            self._enter(job, status, next((word for word, so in ends.items() if so), running), now)
+        for child in found.jobs:
+            ends = {"SUCCEEDED": is_true(child, "Complete"), "FAILED": is_true(child, "Failed")}
+            running = "RUNNING" if found.running.get(name_of(child)) else "PENDING"
+            self._enter(job, status, next((word for word, has_ended in ends.items() if has_ended), running), now)
 
     def _enter(self, job: Object, status: Object, word: str, now: float) -> None:
         status["jobStatus"] = word
@@ -106,5 +106,5 @@ class Ray(Operator):
 
 
 def _without_cluster(status: Object) -> Object:
-    gone = ("rayClusterName", "startTime", "jobStatus")
-    return {key: value for key, value in status.items() if key not in gone}
+    cleared = ("rayClusterName", "startTime", "jobStatus")
+    return {key: value for key, value in status.items() if key not in cleared}

@@ -1,4 +1,4 @@
-"""Every operator there is."""
+"""The list of all operators."""
 
 from simulator.operators.dlrover import DlRover
 from simulator.operators.elastic import Horovod

@@ -1,4 +1,4 @@
-"""SparkApplications: a driver, and executors once it runs; another try as the restart policy has it. Pure."""
+"""SparkApplications: a driver, executors once it runs, and retries by the restart policy. No I/O."""
 
 import copy
 import math
@@ -39,10 +39,10 @@ class Spark(Operator):
         status["driverInfo"] = {"podName": name_of(driver)}
         if phase == "Running":
             step = self._enter(status, "RUNNING", "")
-            step.make = [(PODS, driver), *((PODS, each) for each in self._executors(job))]
+            step.make = [(PODS, driver), *((PODS, executor) for executor in self._executors(job))]
             names = [name_of(body) for _, body in step.make[1:]]
             status["executorState"] = dict(
-                zip(names, [each.upper() or "PENDING" for each in found.phases(names)], strict=True)
+                zip(names, [phase.upper() or "PENDING" for phase in found.phases(names)], strict=True)
             )
             return step
         if phase in ("Succeeded", "Failed"):
@@ -63,19 +63,19 @@ class Spark(Operator):
             return self._enter(status, "PENDING_RERUN", "", remove=found.pods)
         status["terminationTime"] = stamp(now)
         code = next((exit_code(pod) for pod in found.pods if name_of(pod).endswith("-driver")), None)
-        words = f"driver container failed with ExitCode: {code}" if phase == "Failed" else ""
-        return self._enter(status, "COMPLETED" if phase == "Succeeded" else "FAILED", words)
+        message = f"driver container failed with ExitCode: {code}" if phase == "Failed" else ""
+        return self._enter(status, "COMPLETED" if phase == "Succeeded" else "FAILED", message)
 
     def _enter(
-        self, status: Object, state: str, words: str = "", remove: list[Object] | None = None
+        self, status: Object, state: str, message: str = "", remove: list[Object] | None = None
     ) -> ReconcileResult:
-        status["applicationState"] = {"state": state, **({"errorMessage": words} if words else {})}
+        status["applicationState"] = {"state": state, **({"errorMessage": message} if message else {})}
         return ReconcileResult(status, remove=remove or [])
 
     def _executors(self, job: Object) -> list[Object]:
         spec = job["spec"]
-        given, dynamic = spec["executor"].get("instances"), spec.get("dynamicAllocation") or {}
-        count = int(1 if given is None else given)
+        instances, dynamic = spec["executor"].get("instances"), spec.get("dynamicAllocation") or {}
+        count = int(1 if instances is None else instances)
         if dynamic.get("enabled"):
             count = int(dynamic.get("initialExecutors") or dynamic.get("minExecutors") or 1)
         stem = f"{name_of(job)}-{random_suffix(job)}-exec"
@@ -87,15 +87,15 @@ class Spark(Operator):
     def _pod(self, job: Object, name: str, role: str, labels: dict[str, str]) -> Object:
         spec = job["spec"]
         body = spec[role]
-        asked = {"cpu": str(body.get("coreRequest") or body.get("cores") or 1), "memory": str(_memory(spec, body))}
-        limits = {"memory": asked["memory"]}
+        requests = {"cpu": str(body.get("coreRequest") or body.get("cores") or 1), "memory": str(_memory(spec, body))}
+        limits = {"memory": requests["memory"]}
         if gpu := body.get("gpu"):
             limits[gpu["name"]] = str(gpu["quantity"])
         container = {
             "name": f"spark-kubernetes-{role}",
             "image": body.get("image") or spec.get("image"),
             "env": body.get("env") or [],
-            "resources": {"requests": asked, "limits": limits},
+            "resources": {"requests": requests, "limits": limits},
         }
         meta = {"labels": body.get("labels") or {}, "annotations": body.get("annotations") or {}}
         pod = {
@@ -107,7 +107,7 @@ class Spark(Operator):
 
 
 def _memory(spec: Object, body: Object) -> int:
-    """Bytes, with what Spark adds for what lives outside the heap."""
+    """The memory request in bytes: the heap plus Spark's overhead."""
     heap = _bytes(str(body.get("memory") or "1g"))
     if body.get("memoryOverhead"):
         return heap + _bytes(str(body["memoryOverhead"]))

@@ -1,7 +1,7 @@
-"""Kubeflow Trainer 2: makes a JobSet of each TrainJob, by the runtime that the job names, and reads its end from the set.
+"""Kubeflow Trainer 2: creates a JobSet for each TrainJob from the runtime that it names, and copies the JobSet's result.
 
-The JobSet operator and the Job controller do the rest. As in the real controller there is no condition for running, and a
-runtime is read once: an existing JobSet is changed only while one of the two is suspended.
+The JobSet operator and the Job controller do the rest. As in the real controller, there is no condition for running, and the
+runtime is read only once: of an existing JobSet only ``suspend`` is changed.
 """
 
 import contextlib
@@ -84,15 +84,15 @@ class TrainerController(Controller):
         return self._cluster_runtimes.get(f"/{reference['name']}")
 
     def _end_late(self, job: Object, status: Object, now: float) -> float | None:
-        """Ends a job that runs longer than it may; else the real seconds that it may go on."""
+        """Ends a job that has exceeded its deadline. Otherwise returns the remaining (real) seconds."""
         limit = job["spec"].get("activeDeadlineSeconds")
         if not limit or job["spec"].get("suspend") or has(status, "Complete") or has(status, "Failed"):
             return None
         resumed = condition(job, "Suspended")
         start = resumed["lastTransitionTime"] if resumed else job["metadata"]["creationTimestamp"]
-        left_s = parse_stamp(start) + self.clock.real(float(limit)) - now
-        if left_s > 0:
-            return left_s
+        remaining_s = parse_stamp(start) + self.clock.real(float(limit)) - now
+        if remaining_s > 0:
+            return remaining_s
         words = "TrainJob exceeded its active deadline"
         put(status, "Failed", true=True, reason="DeadlineExceeded", message=words, now=now)
         with contextlib.suppress(MemberMissing):
@@ -109,7 +109,7 @@ class TrainerController(Controller):
             self.queue.add_after(f"{namespace_of(jobset)}/{owner['name']}", GATHER_S)
 
     def _on_runtime(self, change: str, runtime: Object) -> None:
-        """Jobs that came before their runtime."""
+        """Queues jobs that were created before their runtime."""
         for job in self._jobs.all() if change == "ADDED" else ():
             if job["spec"]["runtimeRef"].get("name") == name_of(runtime):
                 self.queue.add(key_of(job))
@@ -123,12 +123,12 @@ def _suspend(job: Object, status: Object, now: float) -> None:
 
 
 def _follow(jobset: Object, status: Object, now: float) -> None:
-    found = jobset.get("status") or {}
+    """Copies the result and the counts of the JobSet into the TrainJob's status."""
     for theirs, ours in (("Completed", "Complete"), ("Failed", "Failed")):
         if is_true(jobset, theirs) and not has(status, ours):
-            said = condition(jobset, theirs) or {}
-            put(status, ours, true=True, reason=said["reason"], message=said["message"], now=now)
-    if counts := found.get("replicatedJobsStatus"):
+            reported = condition(jobset, theirs) or {}
+            put(status, ours, true=True, reason=reported["reason"], message=reported["message"], now=now)
+    if counts := (jobset.get("status") or {}).get("replicatedJobsStatus"):
         status["jobsStatus"] = counts
 
 
@@ -136,20 +136,20 @@ def jobset_of(job: Object, runtime: Object) -> Object:
     """The JobSet of a TrainJob."""
     template, policy = copy.deepcopy(runtime["spec"]["template"]), runtime["spec"].get("mlPolicy") or {}
     metadata, spec = template.get("metadata") or {}, template["spec"]
-    for given in job["spec"].get("runtimePatches") or []:
-        patch = (given.get("trainingRuntimeSpec") or {}).get("template") or {}
+    for runtime_patch in job["spec"].get("runtimePatches") or []:
+        patch = (runtime_patch.get("trainingRuntimeSpec") or {}).get("template") or {}
         metadata = patches.merge(metadata, patch.get("metadata") or {})
         _patch(spec, (patch.get("spec") or {}).get("replicatedJobs") or [])
     for group in spec["replicatedJobs"]:
         _write(group, job, policy)
     spec["suspend"] = bool(job["spec"].get("suspend"))
     head: Object = {"apiVersion": JOB_SETS.api_version, "kind": JOB_SETS.kind}
-    made: Object = {"name": name_of(job), "namespace": namespace_of(job)}
-    made["ownerReferences"] = [owner_reference(job, TRAIN_JOBS.api_version, TRAIN_JOBS.kind)]
+    own: Object = {"name": name_of(job), "namespace": namespace_of(job)}
+    own["ownerReferences"] = [owner_reference(job, TRAIN_JOBS.api_version, TRAIN_JOBS.kind)]
     for field in ("labels", "annotations"):
         if metadata.get(field):
-            made[field] = metadata[field]
-    return {**head, "metadata": made, "spec": spec}
+            own[field] = metadata[field]
+    return {**head, "metadata": own, "spec": spec}
 
 
 def _patch(spec: Object, changes: list[Any]) -> None:
@@ -160,7 +160,7 @@ def _patch(spec: Object, changes: list[Any]) -> None:
 
 
 def _write(group: Object, job: Object, policy: Object) -> None:
-    """A group's count, and the command, arguments and environment of its main container."""
+    """Sets the pod count of a group, and image, command, arguments and environment of its main container."""
     trainer, inner = job["spec"].get("trainer"), group["template"]["spec"]
     step = ((group["template"].get("metadata") or {}).get("labels") or {}).get(STEP)
     count = int(inner.get("parallelism") or 1)
@@ -179,7 +179,7 @@ def _write(group: Object, job: Object, policy: Object) -> None:
 
 
 def _variables(job: Object, policy: Object, nodes: int) -> list[Object]:
-    """The variables by which the processes find each other, as the runtime's framework has them."""
+    """The environment variables by which the processes find each other, for the runtime's framework."""
     name = name_of(job)
     host, processes = f"{name}-node-0-0.{name}", (job["spec"].get("trainer") or {}).get("numProcPerNode")
     if "torch" in policy:
@@ -196,4 +196,6 @@ def _variables(job: Object, policy: Object, nodes: int) -> list[Object]:
         variables["DMLC_NUM_WORKER"] = str(nodes)
     else:
         variables = {}
-    return [{"name": key, "value" if isinstance(said, str) else "valueFrom": said} for key, said in variables.items()]
+    return [
+        {"name": key, "value" if isinstance(value, str) else "valueFrom": value} for key, value in variables.items()
+    ]

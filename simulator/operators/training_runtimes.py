@@ -1,4 +1,4 @@
-"""Kubeflow Trainer 2 keeps a training runtime, by a finalizer, as long as a TrainJob names it."""
+"""Protects training runtimes from deletion with a finalizer as long as a TrainJob names them, as Kubeflow Trainer 2 does."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Volcano Jobs: tasks of pods in one PodGroup, made when the group is let in, and policies that answer to events. Pure."""
+"""Volcano Jobs: tasks of pods in one PodGroup, created when the group is enqueued, and policies for events. No I/O."""
 
 import copy
 
@@ -32,27 +32,27 @@ class Volcano(Operator):
         if found.aborted and phase not in _ENDS:
             return self._enter(status, "Aborting", now, remove=found.pods)
         if phase in _ENDS:
-            gone = found.pods if phase in ("Restarting", "Aborting") else live
-            return self._enter(status, phase, now, remove=gone) if gone else self._enter(status, _ENDS[phase], now)
+            ending = found.pods if phase in ("Restarting", "Aborting") else live
+            return self._enter(status, phase, now, remove=ending) if ending else self._enter(status, _ENDS[phase], now)
         return self._run(job, found, status, now)
 
     def _run(self, job: Object, found: Dependents, status: Object, now: float) -> ReconcileResult:
         pods = self._pods(job)
         group = self._group(job, pods)
-        let_in = ((found.group or {}).get("status") or {}).get("phase") not in (None, "", "Pending")
+        is_enqueued = ((found.group or {}).get("status") or {}).get("phase") not in (None, "", "Pending")
         names = [name_of(pod) for _, pod in pods]
         phases = found.phases(names)
-        words = {"pending": "Pending", "running": "Running", "succeeded": "Succeeded", "failed": "Failed"}
-        status |= {word: phases.count(each) for word, each in words.items()}
+        counted = {"pending": "Pending", "running": "Running", "succeeded": "Succeeded", "failed": "Failed"}
+        status |= {field: phases.count(phase) for field, phase in counted.items()}
         status["minAvailable"] = group[1]["spec"]["minMember"]
         step = self._judge(job, status, dict(zip(names, phases, strict=True)), now)
         if status["state"]["phase"] in ("Pending", "Running"):
-            step.make = [group, *(((PODS, pod) for _, pod in pods) if let_in else ())]
+            step.make = [group, *(((PODS, pod) for _, pod in pods) if is_enqueued else ())]
             step.remove = surplus(found, names)
         return step
 
     def _judge(self, job: Object, status: Object, phases: dict[str, str], now: float) -> ReconcileResult:
-        """What a policy asks for; else the job ends when every pod has."""
+        """Carries out the action of a matching policy. Without one, the job ends when all pods have ended."""
         action = self._action(job, phases)
         retries = int(status.get("retryCount") or 0)
         limit = job["spec"].get("maxRetry")
@@ -76,8 +76,8 @@ class Volcano(Operator):
             if mine and all(phase == "Succeeded" for phase in mine):
                 events.add("TaskCompleted")
             for policy in [*(task.get("policies") or []), *(job["spec"].get("policies") or [])]:
-                asked = {policy.get("event"), *(policy.get("events") or [])}
-                if policy.get("action") in _ACTIONS and (events & asked or (events and "*" in asked)):
+                selected = {policy.get("event"), *(policy.get("events") or [])}
+                if policy.get("action") in _ACTIONS and (events & selected or (events and "*" in selected)):
                     return str(policy["action"])
         return ""
 
@@ -89,11 +89,11 @@ class Volcano(Operator):
     def _group(self, job: Object, pods: list[tuple[str, Object]]) -> tuple[Resource, Object]:
         spec = job["spec"]
         least = int(spec.get("minAvailable") or len(pods))
-        asked = units.plus(units.pod_request(pod["spec"]) for _, pod in pods[:least])
-        quantities = {name: f"{n}m" if name == "cpu" else str(n) for name, n in asked.items() if name != "pods"}
+        total = units.plus(units.pod_request(pod["spec"]) for _, pod in pods[:least])
+        quantities = {name: f"{n}m" if name == "cpu" else str(n) for name, n in total.items() if name != "pods"}
         meta = self.owned(job, f"{name_of(job)}-{uid_of(job)}")
-        notes = annotations_of(job)
-        meta["annotations"] = {TASK_AFFINITY: notes[TASK_AFFINITY]} if TASK_AFFINITY in notes else {}
+        annotations = annotations_of(job)
+        meta["annotations"] = {TASK_AFFINITY: annotations[TASK_AFFINITY]} if TASK_AFFINITY in annotations else {}
         body = {"apiVersion": VOLCANO_POD_GROUPS.api_version, "kind": VOLCANO_POD_GROUPS.kind, "metadata": meta}
         queue = spec.get("queue") or "default"
         return VOLCANO_POD_GROUPS, {**body, "spec": {"minMember": least, "minResources": quantities, "queue": queue}}

@@ -1,6 +1,6 @@
-"""Binds waiting pods: watches pods, nodes and pod groups, asks `packing` for a plan, carries it out.
+"""Binds waiting pods: watches pods, nodes and pod groups, gets a plan from `packing`, and carries it out.
 
-Keeps its own ledger of holds, so a pod it has just bound counts at once and not only when the watch says so.
+It keeps its own holds, so that a pod that was just bound counts at once, before the watch reports it.
 """
 
 import contextlib
@@ -25,14 +25,14 @@ from simulator.machinery.objects import (
     split_key,
     uid_of,
 )
-from simulator.scheduler.fit import Amounts, Ask, Room, amounts, pod_request, room_of
+from simulator.scheduler.fit import Amounts, NodeInfo, PodRequest, amounts, node_info, pod_request
 from simulator.scheduler.packing import (
     TASK_AFFINITY,
     VOLCANO,
     Group,
     Placed,
     Waiting,
-    best_room,
+    best_node,
     group_of,
     plan,
     waiting_of,
@@ -40,7 +40,7 @@ from simulator.scheduler.packing import (
 from simulator.scheduler.reservations import Reservations
 
 ROUND = "round"
-"""The one key of the queue: every change asks for one more round over all waiting pods."""
+"""The only key in the queue. Every change causes one more round over all waiting pods."""
 BINDERS = 4
 
 
@@ -56,8 +56,8 @@ class Scheduler(Controller):
         self._holds: dict[str, tuple[str, Amounts]] = {}
         self._doubts: dict[str, Placed] = {}
         self._waiting: dict[str, Waiting] = {}
-        self._rooms: dict[str, Room] = {}
-        self._told: dict[str, str] = {}
+        self._node_infos: dict[str, NodeInfo] = {}
+        self._reported: dict[str, str] = {}
         self._pool = ThreadPoolExecutor(BINDERS, thread_name_prefix="binder")
         self.reservations = Reservations(cluster, self) if cluster.serves(RESERVATIONS) else None
         self._pods.listen(self._on_pod)
@@ -77,43 +77,43 @@ class Scheduler(Controller):
         self._pool.shutdown(cancel_futures=True)
 
     def reconcile(self, key: str) -> float | None:
-        self._let_in()
+        self._enqueue_groups()
         expected = self._expected()
         with self._lock:
             waiting = [pod for pod in self._waiting.values() if pod.uid not in self._holds]
             if not waiting and not self._doubts and not expected:
                 return None
-            verdict = plan(waiting, self._rooms, self._count_groups())
+            verdict = plan(waiting, self._node_infos, self._count_groups())
             for placed in verdict.bindings:
-                self._holds[placed.pod.uid] = (placed.node, placed.pod.ask.request)
+                self._holds[placed.pod.uid] = (placed.node, placed.pod.request.amounts)
             verdict.bindings += expected
             doubts = list(self._doubts.values())
         settled = [self._pool.submit(self._settle, placed) for placed in doubts]
         bound: list[Future[bool]] = [self._pool.submit(self._bind, placed) for placed in verdict.bindings]
-        reported = [self._pool.submit(self._tell, pod, words) for pod, words in verdict.refusals.items()]
+        reported = [self._pool.submit(self._report, pod, message) for pod, message in verdict.refusals.items()]
         failed = [future for future in [*settled, *bound, *reported] if not future.result()]
         return 0.2 if failed else None
 
     def _expected(self) -> list[Placed]:
-        """The waiting pods that room is kept for, each with its node."""
+        """The waiting pods that have a reservation, each with its node."""
         if self.reservations is None:
             return []
         with self._lock:
             waiting = [pod for pod in self._waiting.values() if pod.uid not in self._holds]
-        found = [(pod, self._pods.get(pod.key)) for pod in waiting]
-        nodes = [(pod, self.reservations.take(obj)) for pod, obj in found if obj is not None]
+        objects = [(pod, self._pods.get(pod.key)) for pod in waiting]
+        nodes = [(pod, self.reservations.take(obj)) for pod, obj in objects if obj is not None]
         return [Placed(pod, node) for pod, node in nodes if node]
 
-    def reserve(self, uid: str, ask: Ask, node: str) -> str:
+    def reserve(self, uid: str, request: PodRequest, node: str) -> str:
         with self._lock:
             if uid in self._holds:
                 return self._holds[uid][0]
-            room = self._rooms.get(node) or best_room(ask, self._rooms.values())
-            if room is None:
+            info = self._node_infos.get(node) or best_node(request, self._node_infos.values())
+            if info is None:
                 return ""
-            room.hold(ask.request)
-            self._holds[uid] = (room.name, ask.request)
-            return room.name
+            info.hold(request.amounts)
+            self._holds[uid] = (info.name, request.amounts)
+            return info.name
 
     def give_back(self, uid: str) -> None:
         with self._lock:
@@ -133,28 +133,28 @@ class Scheduler(Controller):
         name = name_of(node)
         with self._lock:
             if kind == "DELETED":
-                self._rooms.pop(name, None)
+                self._node_infos.pop(name, None)
             else:
-                room = room_of(node)
+                info = node_info(node)
                 for at, request in self._holds.values():
                     if at == name:
-                        room.hold(request)
-                self._rooms[name] = room
+                        info.hold(request)
+                self._node_infos[name] = info
         self.queue.add(ROUND)
 
     def _on_pod(self, kind: str, pod: Object) -> None:
         uid, key = uid_of(pod), key_of(pod)
-        gone = kind == "DELETED" or is_finished(pod)
+        has_ended = kind == "DELETED" or is_finished(pod)
         with self._lock:
-            if gone:
+            if has_ended:
                 known = self._waiting.get(key)
                 if known is not None and known.uid == uid:
                     del self._waiting[key]
-                self._told.pop(uid, None)
+                self._reported.pop(uid, None)
                 wake = self._release(uid) or bool(group_of(pod))
             elif node_of(pod):
                 self._waiting.pop(key, None)
-                self._told.pop(uid, None)
+                self._reported.pop(uid, None)
                 self._hold(uid, node_of(pod), pod)
                 wake = False
             else:
@@ -173,16 +173,16 @@ class Scheduler(Controller):
         self._release(uid)
         request = pod_request(pod["spec"])
         self._holds[uid] = (node, request)
-        if node in self._rooms:
-            self._rooms[node].hold(request)
+        if node in self._node_infos:
+            self._node_infos[node].hold(request)
 
     def _release(self, uid: str) -> bool:
         held = self._holds.pop(uid, None)
         if held is None:
             return False
         node, request = held
-        if node in self._rooms:
-            self._rooms[node].hold(request, -1)
+        if node in self._node_infos:
+            self._node_infos[node].hold(request, -1)
         return True
 
     def _count_groups(self) -> dict[str, Group]:
@@ -195,31 +195,31 @@ class Scheduler(Controller):
                 present[group] += 1
                 placed[group] += bool(node_of(pod)) or uid_of(pod) in self._holds
         least = {pod.group: pod.least for pod in self._waiting.values()}
-        found: dict[str, Group] = {}
+        groups: dict[str, Group] = {}
         for name in wanted:
             api, _, key = name.partition("/")
             if api == "koordinator":
-                found[name] = Group(least[name], present[name], placed[name])
+                groups[name] = Group(least[name], present[name], placed[name])
             elif api in self._groups and (obj := self._groups[api].get(key)) is not None:
                 need = int((obj.get("spec") or {}).get("minMember") or 1)
-                found[name] = Group(need, present[name], placed[name], _close(obj))
-        return found
+                groups[name] = Group(need, present[name], placed[name], _affine_roles(obj))
+        return groups
 
-    def _let_in(self) -> None:
-        """Volcano's first step: a group goes from Pending to Inqueue when what it asks at least is free now."""
+    def _enqueue_groups(self) -> None:
+        """Volcano's enqueue action: a pod group goes from Pending to Inqueue when its minResources are free."""
         groups = self._groups[VOLCANO].all() if VOLCANO in self._groups else []
         free: Amounts = {}
         with self._lock:
-            for room in self._rooms.values():
-                free = plus((free, {name: room.free(name) for name in room.offers}))
+            for info in self._node_infos.values():
+                free = plus((free, {name: info.free(name) for name in info.offers}))
         for group in sorted(groups, key=key_of):
             phase = (group.get("status") or {}).get("phase") or "Pending"
-            asked = amounts((group.get("spec") or {}).get("minResources"))
-            if phase == "Pending" and all(free.get(name, 0) >= amount for name, amount in asked.items()):
+            requested = amounts((group.get("spec") or {}).get("minResources"))
+            if phase == "Pending" and all(free.get(name, 0) >= amount for name, amount in requested.items()):
                 self._write_phase(group, "Inqueue")
                 phase = "Inqueue"
             if phase == "Inqueue":
-                free = plus((free, {name: -amount for name, amount in asked.items()}))
+                free = plus((free, {name: -amount for name, amount in requested.items()}))
 
     def _write_phase(self, group: Object, phase: str) -> None:
         path = VOLCANO_POD_GROUPS.path(namespace_of(group), name_of(group), "status")
@@ -242,7 +242,7 @@ class Scheduler(Controller):
         return True
 
     def _settle(self, placed: Placed) -> bool:
-        """After a failed binding: its hold stays until the member says that the pod has no node."""
+        """After a failed binding: releases the hold once the API server confirms that the pod has no node."""
         namespace, name = split_key(placed.pod.key)
         try:
             pod = self.client.get(PODS.path(namespace, name))
@@ -258,19 +258,19 @@ class Scheduler(Controller):
                 self._release(placed.pod.uid)
         return bool(pod and node_of(pod))
 
-    def _tell(self, key: str, words: str) -> bool:
-        """Writes why the pod waits, once per change of words."""
+    def _report(self, key: str, message: str) -> bool:
+        """Writes the condition PodScheduled with the reason why the pod waits, if the message has changed."""
         pod = self._pods.get(key)
-        if pod is None or node_of(pod) or self._told.get(uid_of(pod)) == words:
+        if pod is None or node_of(pod) or self._reported.get(uid_of(pod)) == message:
             return True
         found = condition(pod, "PodScheduled") or {}
-        if found.get("message") != words:
+        if found.get("message") != message:
             others = [c for c in (pod.get("status") or {}).get("conditions") or [] if c["type"] != "PodScheduled"]
             entry = {
                 "type": "PodScheduled",
                 "status": "False",
                 "reason": "Unschedulable",
-                "message": words,
+                "message": message,
                 "lastTransitionTime": found.get("lastTransitionTime") or stamp(self.clock.now()),
             }
             status = {"phase": "Pending", "conditions": [*others, entry]}
@@ -281,10 +281,10 @@ class Scheduler(Controller):
                 )
             except MemberError as e:
                 return isinstance(e, MemberMissing)
-        self._told[uid_of(pod)] = words
+        self._reported[uid_of(pod)] = message
         return True
 
 
-def _close(group: Object) -> frozenset[str]:
-    """The roles Volcano's task-topology plugin is asked to keep on one node: ``ps,worker``."""
+def _affine_roles(group: Object) -> frozenset[str]:
+    """The roles that Volcano's task-topology plugin should place on one node: ``ps,worker``."""
     return frozenset(filter(None, annotations_of(group).get(TASK_AFFINITY, "").replace(";", ",").split(",")))

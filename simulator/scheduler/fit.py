@@ -1,6 +1,6 @@
-"""Does this pod fit that node, and if not, in which words does Kubernetes say so. Pure arithmetic on plain dicts.
+"""Checks whether a pod fits on a node, with the messages of kube-scheduler. No I/O.
 
-Amounts are whole thousandths of a unit, so that ``500m`` of cpu and ``1`` of a GPU add up exactly.
+Amounts are whole thousandths of a unit, so that ``500m`` of CPU and ``1`` GPU can be added exactly.
 """
 
 import json
@@ -25,16 +25,16 @@ def amounts(quantities: dict[str, Any] | None) -> Amounts:
 
 
 def pod_request(spec: Object) -> Amounts:
-    """Containers summed, or the largest init container where that is more, plus overhead and the pod itself."""
+    """The pod's request: the sum of its containers, or the largest init container if that is more, plus overhead."""
     total: Amounts = {}
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in spec.get("initContainers") or []:
-        asked = _container_request(container)
+        request = _container_request(container)
         if container.get("restartPolicy") == "Always":
-            sidecars = _plus(sidecars, asked)
-            asked = {}
-        peak = _largest(peak, _plus(sidecars, asked))
+            sidecars = _plus(sidecars, request)
+            request = {}
+        peak = _largest(peak, _plus(sidecars, request))
     for container in spec.get("containers") or []:
         total = _plus(total, _container_request(container))
     total = _largest(_plus(total, sidecars), peak)
@@ -55,30 +55,30 @@ def _largest(one: Amounts, other: Amounts) -> Amounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """What one pod wants of a node. Pods of the same ``shape`` fit or fail together."""
+class PodRequest:
+    """The requirements of one pod. Pods of the same ``shape`` fit on the same nodes."""
 
-    request: Amounts
+    amounts: Amounts
     spec: Object
     shape: str
 
 
-def ask_of(pod: Object) -> Ask:
+def request_of(pod: Object) -> PodRequest:
     spec = pod["spec"]
     request = pod_request(spec)
     where = (spec.get("nodeSelector"), (spec.get("affinity") or {}).get("nodeAffinity"), spec.get("tolerations"))
-    return Ask(request, spec, json.dumps([request, where], sort_keys=True))
+    return PodRequest(request, spec, json.dumps([request, where], sort_keys=True))
 
 
 @dataclass(slots=True)
-class Room:
-    """One node: what it offers, what is held on it, whom it admits."""
+class NodeInfo:
+    """One node: its capacity, the amounts held on it, its labels and taints."""
 
     name: str
     offers: Amounts
     labels: dict[str, str]
     taints: list[Object]
-    closed: bool = False
+    unschedulable: bool = False
     held: Amounts = field(default_factory=dict)
 
     def free(self, resource: str) -> int:
@@ -89,27 +89,27 @@ class Room:
             self.held[resource] = self.held.get(resource, 0) + sign * value
 
 
-def room_of(node: Object) -> Room:
+def node_info(node: Object) -> NodeInfo:
     spec, status = node.get("spec") or {}, node.get("status") or {}
-    return Room(
+    return NodeInfo(
         name=name_of(node),
         offers=amounts(status.get("allocatable") or status.get("capacity")),
         labels=labels_of(node),
         taints=spec.get("taints") or [],
-        closed=bool(spec.get("unschedulable")),
+        unschedulable=bool(spec.get("unschedulable")),
     )
 
 
-def why_not(ask: Ask, room: Room) -> list[str]:
-    """The reasons against this node in the scheduler's own words; empty when the pod fits."""
-    if room.closed and not _tolerates_cordon(ask.spec):
+def why_not(request: PodRequest, node: NodeInfo) -> list[str]:
+    """Why the pod does not fit on this node, in kube-scheduler's words. Empty if it fits."""
+    if node.unschedulable and not _tolerates_cordon(request.spec):
         return ["node(s) were unschedulable"]
-    taint = first_untolerated(room.taints, ask.spec.get("tolerations") or [], ("NoSchedule", "NoExecute"))
+    taint = first_untolerated(node.taints, request.spec.get("tolerations") or [], ("NoSchedule", "NoExecute"))
     if taint:
         return [f"node(s) had taint {{{taint['key']}: {taint.get('value') or ''}}}, that the pod didn't tolerate"]
-    if not admits(ask.spec, room):
+    if not admits(request.spec, node):
         return ["node(s) didn't match node selector"]
-    short = [resource for resource, value in ask.request.items() if value > 0 and value > room.free(resource)]
+    short = [resource for resource, value in request.amounts.items() if value > 0 and value > node.free(resource)]
     return ["Too many pods" if resource == "pods" else f"Insufficient {resource}" for resource in sorted(short)]
 
 
@@ -135,42 +135,42 @@ def first_untolerated(taints: list[Object], tolerations: list[Object], effects: 
     return None
 
 
-def admits(spec: Object, room: Room) -> bool:
-    """Node selector and required node affinity; terms are alternatives, expressions within a term all hold."""
+def admits(spec: Object, node: NodeInfo) -> bool:
+    """Whether the node matches the node selector and the required node affinity."""
     selector = spec.get("nodeSelector") or {}
-    if any(room.labels.get(key) != value for key, value in selector.items()):
+    if any(node.labels.get(key) != value for key, value in selector.items()):
         return False
     affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
         "requiredDuringSchedulingIgnoredDuringExecution"
     )
     if not affinity:
         return True
-    return any(_term_holds(term, room) for term in affinity.get("nodeSelectorTerms") or [])
+    return any(_term_holds(term, node) for term in affinity.get("nodeSelectorTerms") or [])
 
 
-def _term_holds(term: Object, room: Room) -> bool:
+def _term_holds(term: Object, node: NodeInfo) -> bool:
     expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
     if not expressions and not fields:
         return False
-    return all(_matches(e, room.labels) for e in expressions) and all(
-        _matches(e, {"metadata.name": room.name}) for e in fields
+    return all(_matches(e, node.labels) for e in expressions) and all(
+        _matches(e, {"metadata.name": node.name}) for e in fields
     )
 
 
 def _matches(expression: Object, labels: dict[str, str]) -> bool:
-    found, values = labels.get(expression["key"]), expression.get("values") or []
+    label, values = labels.get(expression["key"]), expression.get("values") or []
     match expression["operator"]:
         case "In":
-            return found in values
+            return label in values
         case "NotIn":
-            return found not in values
+            return label not in values
         case "Exists":
-            return found is not None
+            return label is not None
         case "DoesNotExist":
-            return found is None
+            return label is None
         case "Gt" | "Lt" as operator:
-            if found is None or not found.lstrip("-").isdigit():
+            if label is None or not label.lstrip("-").isdigit():
                 return False
-            return int(found) > int(values[0]) if operator == "Gt" else int(found) < int(values[0])
+            return int(label) > int(values[0]) if operator == "Gt" else int(label) < int(values[0])
         case _:
             return False

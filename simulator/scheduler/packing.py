@@ -1,6 +1,6 @@
-"""Which waiting pod goes to which node: gangs whole or not at all, deterministically, never above what a node offers.
+"""Decides on which node each waiting pod runs: gangs completely or not at all, deterministically, within the nodes' capacity.
 
-Pure: takes rooms, waiting pods and pod groups, answers bindings and the words for those left waiting.
+No I/O: from nodes, waiting pods and pod groups it computes bindings, and a message for each pod that keeps waiting.
 """
 
 from collections import Counter
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from simulator.machinery.objects import Object, annotations_of, key_of, labels_of, namespace_of, uid_of
-from simulator.scheduler.fit import Amounts, Ask, Room, ask_of, why_not
+from simulator.scheduler.fit import Amounts, NodeInfo, PodRequest, request_of, why_not
 from simulator.scheduler.ranks import wished
 
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
@@ -27,25 +27,25 @@ class Waiting:
 
     key: str
     uid: str
-    ask: Ask
+    request: PodRequest
     group: str
     order: tuple[int, str, str]
     role: str = ""
     least: int = 1
-    """How many a gang needs that is written on its pods only, as Koordinator's are."""
+    """The minimum size of a gang that has no PodGroup, as with Koordinator."""
     wish: str = ""
-    """The node it should be on, if it fits there."""
+    """The preferred node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A PodGroup: how many it needs together, how many of them exist, how many have (had) a node."""
+    """A PodGroup: its minimum size, the number of its pods that exist, and the number that have (or had) a node."""
 
     need: int
     present: int
     placed: int
     close: frozenset[str] = frozenset()
-    """Roles that should be on one node."""
+    """Roles that should run on one node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ class Placed:
 class Verdict:
     bindings: list[Placed] = field(default_factory=list)
     refusals: dict[str, str] = field(default_factory=dict)
-    """pod key -> why it waits"""
+    """Why each waiting pod waits, by its key."""
 
 
 def group_of(pod: Object) -> str:
-    """``api/namespace/name`` of the gang a pod waits for, by whichever mark it carries; empty when it waits for none."""
+    """``api/namespace/name`` of the pod's gang, from its labels or annotations. Empty if it is in no gang."""
     labels, notes, namespace = labels_of(pod), annotations_of(pod), namespace_of(pod)
     if name := labels.get(POD_GROUP):
         return f"podgroup/{namespace}/{name}"
@@ -79,7 +79,7 @@ def waiting_of(pod: Object) -> Waiting:
     return Waiting(
         key=key_of(pod),
         uid=uid_of(pod),
-        ask=ask_of(pod),
+        request=request_of(pod),
         group=group_of(pod),
         order=(-priority, str(pod["metadata"].get("creationTimestamp") or ""), key_of(pod)),
         role=notes.get(VOLCANO_ROLE, ""),
@@ -88,18 +88,18 @@ def waiting_of(pod: Object) -> Waiting:
     )
 
 
-def plan(pods: Iterable[Waiting], rooms: dict[str, Room], groups: Mapping[str, Group]) -> Verdict:
-    """Places what fits, in order of priority and age; ``rooms`` carry the new holds afterwards."""
+def plan(pods: Iterable[Waiting], nodes: dict[str, NodeInfo], groups: Mapping[str, Group]) -> Verdict:
+    """Places the pods that fit, in order of priority and age. The new holds are added to ``nodes``."""
     verdict = Verdict()
-    hopeless: dict[str, str] = {}
+    unschedulable: dict[str, str] = {}
     for batch in _batches(pods):
-        shape = "|".join(sorted(pod.ask.shape for pod in batch)) + f"|{groups.get(batch[0].group)}"
-        words = hopeless.get(shape)
-        if words is None:
-            words = _place_batch(batch, rooms, groups, verdict)
-        if words:
-            hopeless[shape] = words
-            verdict.refusals.update({pod.key: words for pod in batch})
+        shape = "|".join(sorted(pod.request.shape for pod in batch)) + f"|{groups.get(batch[0].group)}"
+        message = unschedulable.get(shape)
+        if message is None:
+            message = _place_batch(batch, nodes, groups, verdict)
+        if message:
+            unschedulable[shape] = message
+            verdict.refusals.update({pod.key: message for pod in batch})
     return verdict
 
 
@@ -110,8 +110,10 @@ def _batches(pods: Iterable[Waiting]) -> list[list[Waiting]]:
     return list(together.values())
 
 
-def _place_batch(batch: list[Waiting], rooms: dict[str, Room], groups: Mapping[str, Group], verdict: Verdict) -> str:
-    """Binds the batch into the verdict, or leaves everything as it was and says why."""
+def _place_batch(
+    batch: list[Waiting], nodes: dict[str, NodeInfo], groups: Mapping[str, Group], verdict: Verdict
+) -> str:
+    """Adds the bindings of the batch to the verdict. If it cannot be placed, changes nothing and returns the reason."""
     name = batch[0].group
     group = groups.get(name) if name else Group(need=1, present=1, placed=0)
     if group is None:
@@ -119,65 +121,65 @@ def _place_batch(batch: list[Waiting], rooms: dict[str, Room], groups: Mapping[s
     if group.present < group.need:
         return f"not enough pods in the pod group: {group.present} of {group.need}"
     placed: list[Placed] = []
-    words: dict[str, str] = {}
-    together = _together([pod for pod in batch if pod.role in group.close], rooms)
-    for pod in sorted(batch, key=lambda p: _weight(p.ask.request), reverse=True):
-        close = together if together and pod.role in group.close else None
-        room = close or _wished(pod, rooms) or best_room(pod.ask, rooms.values())
-        if room is None:
-            words[pod.key] = refusal(pod.ask, rooms.values())
+    messages: dict[str, str] = {}
+    common = _common_node([pod for pod in batch if pod.role in group.close], nodes)
+    for pod in sorted(batch, key=lambda p: _weight(p.request.amounts), reverse=True):
+        close = common if common and pod.role in group.close else None
+        node = close or _preferred_node(pod, nodes) or best_node(pod.request, nodes.values())
+        if node is None:
+            messages[pod.key] = refusal(pod.request, nodes.values())
         else:
-            room.hold(pod.ask.request)
-            placed.append(Placed(pod, room.name))
+            node.hold(pod.request.amounts)
+            placed.append(Placed(pod, node.name))
     if group.placed + len(placed) >= group.need:
         verdict.bindings += placed
-        verdict.refusals.update(words)
+        verdict.refusals.update(messages)
         return ""
-    for one in placed:
-        rooms[one.node].hold(one.pod.ask.request, -1)
-    if not words:
+    for binding in placed:
+        nodes[binding.node].hold(binding.pod.request.amounts, -1)
+    if not messages:
         return f"not all pods of the pod group wait yet: {group.placed + len(placed)} of {group.need}"
-    short = next(iter(words.values()))
+    first = next(iter(messages.values()))
     if not name:
-        return short
-    return f"{short} Pod group needs {group.need} together, {group.placed + len(placed)} can be placed."
+        return first
+    return f"{first} Pod group needs {group.need} together, {group.placed + len(placed)} can be placed."
 
 
-def _wished(pod: Waiting, rooms: Mapping[str, Room]) -> Room | None:
-    room = rooms.get(pod.wish)
-    return room if room is not None and not why_not(pod.ask, room) else None
+def _preferred_node(pod: Waiting, nodes: Mapping[str, NodeInfo]) -> NodeInfo | None:
+    node = nodes.get(pod.wish)
+    return node if node is not None and not why_not(pod.request, node) else None
 
 
-def _together(close: list[Waiting], rooms: dict[str, Room]) -> Room | None:
-    """The fullest node that holds all of these pods, if there is one."""
+def _common_node(close: list[Waiting], nodes: dict[str, NodeInfo]) -> NodeInfo | None:
+    """The fullest node on which all of these pods fit, if there is one."""
     if not close:
         return None
-    amounts = [pod.ask.request for pod in close]
+    amounts = [pod.request.amounts for pod in close]
     whole = {name: sum(amount.get(name, 0) for amount in amounts) for name in {n for a in amounts for n in a}}
-    fitting = [room for room in rooms.values() if not any(why_not(pod.ask, room) for pod in close)]
-    return best_room(replace(close[0].ask, request=whole), fitting)
+    fitting = [node for node in nodes.values() if not any(why_not(pod.request, node) for pod in close)]
+    return best_node(replace(close[0].request, amounts=whole), fitting)
 
 
-def best_room(ask: Ask, rooms: Iterable[Room]) -> Room | None:
-    """The fullest node that still fits, so that whole nodes stay free; nodes without devices for pods without."""
-    fitting = [room for room in rooms if not why_not(ask, room)]
-    devices = sorted(name for name, value in ask.request.items() if "/" in name and value > 0)
+def best_node(request: PodRequest, nodes: Iterable[NodeInfo]) -> NodeInfo | None:
+    """The fullest node on which the pod fits, so that whole nodes stay free. Pods without devices prefer nodes without."""
+    fitting = [node for node in nodes if not why_not(request, node)]
+    devices = sorted(name for name, value in request.amounts.items() if "/" in name and value > 0)
 
-    def preference(room: Room) -> tuple[int, int, int, str]:
-        left = sum(room.free(device) for device in devices)
-        idle_devices = 0 if devices else sum(v for k, v in room.offers.items() if "/" in k)
-        return left, idle_devices, room.free("cpu"), room.name
+    def preference(node: NodeInfo) -> tuple[int, int, int, str]:
+        free_devices = sum(node.free(device) for device in devices)
+        idle_devices = 0 if devices else sum(v for k, v in node.offers.items() if "/" in k)
+        return free_devices, idle_devices, node.free("cpu"), node.name
 
     return min(fitting, key=preference, default=None)
 
 
-def refusal(ask: Ask, rooms: Iterable[Room]) -> str:
-    """The scheduler's sentence, e.g. ``0/4 nodes are available: 4 Insufficient nvidia.com/gpu.``"""
-    nodes = list(rooms)
-    reasons = Counter(reason for room in nodes for reason in why_not(ask, room))
-    if not nodes:
+def refusal(request: PodRequest, nodes: Iterable[NodeInfo]) -> str:
+    """The scheduler's message, such as ``0/4 nodes are available: 4 Insufficient nvidia.com/gpu.``"""
+    infos = list(nodes)
+    reasons = Counter(reason for node in infos for reason in why_not(request, node))
+    if not infos:
         return "no nodes available to schedule pods"
-    return f"0/{len(nodes)} nodes are available: {', '.join(sorted(f'{n} {r}' for r, n in reasons.items()))}."
+    return f"0/{len(infos)} nodes are available: {', '.join(sorted(f'{n} {r}' for r, n in reasons.items()))}."
 
 
 def _weight(request: Amounts) -> tuple[int, int, int]:

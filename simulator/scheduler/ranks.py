@@ -1,4 +1,4 @@
-"""Which node a pod's own annotations wish for: the n-th of a list is for the n-th pod of its role. Pure."""
+"""The preferred node of a pod, from its annotation ``convoy.dev/ranks``: the n-th entry is for its role's n-th pod. No I/O."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ _INDICES = ("training.kubeflow.org/replica-index", "batch.kubernetes.io/job-comp
 
 
 def wished(pod: Object) -> str:
-    """Empty: none, or more pods than the list is for."""
+    """The preferred node. Empty if the pod has no such annotation, or its index is beyond the list."""
     index = index_of(pod)
     for node, pods in runs(annotations_of(pod).get(RANKS, "")):
         if index < pods:
@@ -25,9 +25,9 @@ def runs(text: str) -> Iterator[tuple[str, int]]:
 
 
 def index_of(pod: Object) -> int:
-    """Its number in its role, by the label its operator gives it, else by the end of its name."""
+    """The pod's index in its role, from the label of its operator, else from the end of its name."""
     marks = {**annotations_of(pod), **labels_of(pod)}
-    found = [marks[key] for key in _INDICES if key in marks]
-    found += [value for key, value in labels_of(pod).items() if key.endswith("/replica-index")]
-    found.append(name_of(pod).rpartition("-")[2])
-    return next((int(each) for each in found if each.isdigit()), 0)
+    candidates = [marks[key] for key in _INDICES if key in marks]
+    candidates += [value for key, value in labels_of(pod).items() if key.endswith("/replica-index")]
+    candidates.append(name_of(pod).rpartition("-")[2])
+    return next((int(text) for text in candidates if text.isdigit()), 0)

@@ -1,6 +1,6 @@
-"""Koordinator's reservations: room on a node kept for a pod that is to come, taken by it, or given back when none comes.
+"""Koordinator's Reservations: capacity of a node reserved for a future pod, used by it, or released when it expires.
 
-The scheduler's ledger is the only one: a reservation holds there under its own uid, as a bound pod does.
+The capacity is held in the scheduler's ledger under the uid of the reservation, like that of a bound pod.
 """
 
 import contextlib
@@ -16,15 +16,15 @@ from fleet.member.errors import MemberExists
 from simulator.machinery.clock import parse_stamp, stamp
 from simulator.machinery.controller import Cluster, Controller
 from simulator.machinery.objects import key_of, labels_of, name_of, uid_of
-from simulator.scheduler.fit import Ask, ask_of
+from simulator.scheduler.fit import PodRequest, request_of
 
 RETRY_S = 0.3
 UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Room that waits for its pod."""
+class Available:
+    """A reservation that waits for its pod."""
 
     key: str
     uid: str
@@ -33,10 +33,10 @@ class Kept:
 
 
 class Ledger(Protocol):
-    """What the scheduler keeps of its nodes."""
+    """The capacity held on the scheduler's nodes."""
 
-    def reserve(self, uid: str, ask: Ask, node: str) -> str:
-        """Holds room for ``uid`` on that node, or on the best one; says where, empty: nowhere."""
+    def reserve(self, uid: str, request: PodRequest, node: str) -> str:
+        """Holds capacity for ``uid`` on that node, or on the best one. Returns the node, or an empty string."""
 
     def give_back(self, uid: str) -> None: ...
 
@@ -46,7 +46,7 @@ class Ledger(Protocol):
 
 
 def show_scheduler(client: MemberClient, image: str, now: float) -> None:
-    """The pod by which the scheduler of a cluster is seen; what it would do is done here."""
+    """Creates a pod of a scheduler, by which Convoy recognises it. Its work is done by the simulated scheduler."""
     name = image.partition(":")[0]
     labels = {"koord-app": name} if name == "koord-scheduler" else {"component": name}
     body = {
@@ -67,82 +67,84 @@ class Reservations(Controller):
     def __init__(self, cluster: Cluster, ledger: Ledger) -> None:
         super().__init__(cluster)
         self._ledger = ledger
-        self._kept: dict[str, Kept] = {}
-        self._taken: dict[str, str] = {}
+        self._available: dict[str, Available] = {}
+        self._used_by: dict[str, str] = {}
         self._lock = threading.Lock()
-        self._found = cluster.informer(RESERVATIONS)
-        self._found.listen(self._on_change)
+        self._reservations = cluster.informer(RESERVATIONS)
+        self._reservations.listen(self._on_change)
 
     def take(self, pod: Object) -> str:
-        """The node that is kept for the pod, now its own; empty: none is."""
+        """Gives the pod a matching reservation and returns its node. Empty if there is none."""
         labels = labels_of(pod)
         with self._lock:
-            for key, kept in sorted(self._kept.items()):
-                if any(selectors.matches_label_selector(each, labels) for each in kept.selectors):
-                    del self._kept[key]
-                    self._taken[kept.uid] = key_of(pod)
-                    self._ledger.hand_over(kept.uid, uid_of(pod))
+            for key, reservation in sorted(self._available.items()):
+                if any(selectors.matches_label_selector(selector, labels) for selector in reservation.selectors):
+                    del self._available[key]
+                    self._used_by[reservation.uid] = key_of(pod)
+                    self._ledger.hand_over(reservation.uid, uid_of(pod))
                     self.queue.add(key)
-                    return kept.node
+                    return reservation.node
         return ""
 
-    def _on_change(self, kind: str, found: Object) -> None:
+    def _on_change(self, kind: str, obj: Object) -> None:
         if kind == "DELETED":
-            self._forget(key_of(found), uid_of(found))
+            self._forget(key_of(obj), uid_of(obj))
         else:
-            self.queue.add(key_of(found))
+            self.queue.add(key_of(obj))
 
     def _forget(self, key: str, uid: str) -> None:
         with self._lock:
-            kept = self._kept.get(key)
-            if kept is not None and kept.uid == uid:
-                del self._kept[key]
-            self._taken.pop(uid, None)
+            reservation = self._available.get(key)
+            if reservation is not None and reservation.uid == uid:
+                del self._available[key]
+            self._used_by.pop(uid, None)
         self._ledger.give_back(uid)
 
     def reconcile(self, key: str) -> float | None:
-        found = self._found.get(key)
-        if found is None:
+        obj = self._reservations.get(key)
+        if obj is None:
             return None
-        phase = (found.get("status") or {}).get("phase") or "Pending"
+        phase = (obj.get("status") or {}).get("phase") or "Pending"
         if phase in ("Succeeded", "Failed"):
-            self._forget(key, uid_of(found))
+            self._forget(key, uid_of(obj))
             return None
-        if pod := self._taken.get(uid_of(found)):
-            self._write(found, {"phase": "Succeeded", "currentOwners": [{"name": pod.partition("/")[2]}]})
+        if pod := self._used_by.get(uid_of(obj)):
+            self._write(obj, {"phase": "Succeeded", "currentOwners": [{"name": pod.partition("/")[2]}]})
             return None
-        left = self._left_s(found)
-        if left <= 0:
-            self._forget(key, uid_of(found))
-            self._write(found, {"phase": "Failed", "conditions": [{"type": "Ready", "reason": "Expired"}]})
+        remaining_s = self._remaining_s(obj)
+        if remaining_s <= 0:
+            self._forget(key, uid_of(obj))
+            self._write(obj, {"phase": "Failed", "conditions": [{"type": "Ready", "reason": "Expired"}]})
             return None
-        return self._hold(found, phase, left)
+        return self._hold(obj, phase, remaining_s)
 
-    def _hold(self, found: Object, phase: str, left: float) -> float:
-        key, uid = key_of(found), uid_of(found)
-        if key in self._kept:
-            return left
-        node = self._ledger.reserve(uid, _ask(found), (found.get("status") or {}).get("nodeName", ""))
+    def _hold(self, obj: Object, phase: str, remaining_s: float) -> float:
+        key, uid = key_of(obj), uid_of(obj)
+        if key in self._available:
+            return remaining_s
+        node = self._ledger.reserve(uid, _template_request(obj), (obj.get("status") or {}).get("nodeName", ""))
         if not node:
-            return min(RETRY_S, left)
+            return min(RETRY_S, remaining_s)
         if phase != "Available":
-            self._write(found, {"phase": "Available", "nodeName": node})
-        owners = [each["labelSelector"] for each in found["spec"].get("owners") or [] if each.get("labelSelector")]
+            self._write(obj, {"phase": "Available", "nodeName": node})
+        owners = [owner["labelSelector"] for owner in obj["spec"].get("owners") or [] if owner.get("labelSelector")]
         with self._lock:
-            self._kept[key] = Kept(key, uid, node, tuple(owners))
+            self._available[key] = Available(key, uid, node, tuple(owners))
         self._ledger.wake()
-        return left
+        return remaining_s
 
-    def _left_s(self, found: Object) -> float:
-        ttl = str(found["spec"].get("ttl") or "24h")
+    def _remaining_s(self, obj: Object) -> float:
+        ttl = str(obj["spec"].get("ttl") or "24h")
         life = float(ttl[:-1]) * UNITS[ttl[-1]]
-        born = parse_stamp(found["metadata"]["creationTimestamp"])
+        born = parse_stamp(obj["metadata"]["creationTimestamp"])
         return born + self.clock.real(life) - self.clock.now()
 
-    def _write(self, found: Object, status: Object) -> None:
-        body = {"metadata": {"uid": uid_of(found)}, "status": status}
-        self._found.learn(self.client.merge_patch(RESERVATIONS.path(name=name_of(found), subresource="status"), body))
+    def _write(self, obj: Object, status: Object) -> None:
+        body = {"metadata": {"uid": uid_of(obj)}, "status": status}
+        self._reservations.learn(
+            self.client.merge_patch(RESERVATIONS.path(name=name_of(obj), subresource="status"), body)
+        )
 
 
-def _ask(found: Object) -> Ask:
-    return ask_of(found["spec"]["template"])
+def _template_request(obj: Object) -> PodRequest:
+    return request_of(obj["spec"]["template"])

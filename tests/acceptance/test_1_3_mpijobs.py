@@ -35,7 +35,7 @@ def test_1_3_10_logs_follow_the_launcher_by_default(world):
     world.apply(POLICY, mpi_job())
     job = world.expect("vgg16", "Running")
     world.until(lambda: Pod.objects.filter(job_uid=job.uid, role="launcher").exists(), "the launcher is seen")
-    log = logs.stream(job)
+    log = logs.stream(job, None)
     assert log.pod.name.startswith("vgg16-launcher")
     log.close()
 

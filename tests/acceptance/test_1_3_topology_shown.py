@@ -83,4 +83,4 @@ def test_1_3_8_a_jobs_place_and_explanation_tell_the_speed_of_its_links(world, a
     assert placement["gpus"] == {"north-pool0-0": [0, 1, 2, 3]} and placement["speed"]["per_gpu"] == 205.1
     assert as_admin.get(f"/api/v1/jobs/{job.uid}/explain/").json()["speed"] == placement["speed"]
     said = convoy("explain", "mpijob/vgg16")
-    assert "205.1/s per GPU, 820.4/s in all, over the links of GPUs 0,1,2,3 of north-pool0-0 (80 GB/s)" in said.out
+    assert "205.1/s per GPU, 820.4/s in total, over the links of GPUs 0,1,2,3 of north-pool0-0 (80 GB/s)" in said.out

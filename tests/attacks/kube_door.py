@@ -23,6 +23,7 @@ MAP = {
     "metadata": {"name": "settings", "finalizers": ["a/b"]},
     "data": {"k": "v"},
 }
+PROXY = "/apis/cluster.karmada.io/v1alpha1/clusters/north/proxy"
 READS_YAML = ("application/yaml", "application/apply-patch+yaml")
 DOORS = [
     ("POST", MAPS, "application/json"),
@@ -131,20 +132,30 @@ PATCHES: dict[str, list[Any]] = {
 
 
 class Door:
-    def __init__(self) -> None:
+    """Requests of one user; of an admin unless another is given."""
+
+    def __init__(self, user: Any = None) -> None:
         self._application = application()
-        self._token = access.mint(person("ada", superuser=True), "attack", life=None, now=timezone.now())[1]
+        user = user or person("ada", superuser=True)
+        self._token = access.mint(user, "attack", life=None, now=timezone.now())[1]
 
     def ask(
         self, method: str, path: str, body: bytes = b"", kind: str = "application/json", query: str = ""
     ) -> tuple[int, Any]:
-        sent = [{"type": "http.request", "body": body}, {"type": "http.disconnect"}]
+        code, answer = self.exchange(method, path, body, kind, query)
+        return code, json.loads(answer or b"{}")
+
+    def exchange(
+        self, method: str, path: str, body: bytes = b"", kind: str = "application/json", query: str = ""
+    ) -> tuple[int, bytes]:
+        """The status and the body of the answer, which the proxy passes on as the member sends it."""
+        sent = [{"type": "http.request", "body": body}]
         headers = [(b"authorization", f"Bearer {self._token}".encode()), (b"content-type", kind.encode())]
         scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "headers": headers}
         heard: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
-            return sent.pop(0) if sent else {"type": "http.disconnect"}
+            return sent.pop(0) if sent else await asyncio.Event().wait() or {}
 
         async def send(message: dict[str, Any]) -> None:
             heard.append(message)
@@ -152,4 +163,24 @@ class Door:
         asyncio.run(
             self._application({**scope, "query_string": query.encode(), "client": ("127.0.0.1", 1)}, receive, send)
         )
-        return heard[0]["status"], json.loads(b"".join(each.get("body", b"") for each in heard[1:]) or b"{}")
+        return heard[0]["status"], b"".join(each.get("body", b"") for each in heard[1:])
+
+
+async def ask_as(door: Any, token: str, path: str, accept: bytes) -> bytes:
+    """The whole answer; of a watch what is sent within a moment."""
+    path, _, query = path.partition("?")
+    parts: list[bytes] = []
+    bodies = iter([{"type": "http.request", "body": b"", "more_body": False}])
+
+    async def receive() -> dict[str, Any]:
+        if (message := next(bodies, None)) is not None:
+            return message
+        return await asyncio.Event().wait() or {}
+
+    async def send(message: dict[str, Any]) -> None:
+        parts.append(message.get("body", b""))
+
+    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": query.encode()}
+    headers = [(b"authorization", b"Bearer " + token.encode()), (b"accept", accept)]
+    await door({**scope, "headers": headers, "client": ("127.0.0.1", 1)}, receive, send)
+    return b"".join(parts)

@@ -104,7 +104,7 @@ def test_a_kind_that_fails_is_a_status(error: Exception, expected: int) -> None:
 @pytest.fixture
 def browser() -> Iterator[Client]:
     browser = Client(raise_request_exception=False)
-    browser.force_login(User.objects.create_superuser("ada"), "django.contrib.auth.backends.ModelBackend")
+    browser.force_login(User.objects.create_superuser("ada"), "fleet.api.sign_in.passwords.PasswordBackend")
     yield browser
 
 

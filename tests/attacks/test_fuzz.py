@@ -1,6 +1,7 @@
-"""Random requests to both doors: no answer is an error of the server, and nothing crashes.
+"""Random requests to REST, the Kubernetes-style API and the proxy: no answer is an error of the server, and nothing crashes.
 
-A few with fixed seeds in every run; ``make fuzz MINUTES=10`` goes on for so long with new ones, and says the seed of a failure.
+A few with fixed seeds in every run; ``make fuzz MINUTES=10`` goes on for so long with new ones, and prints the seed of a
+failure, or the seeds, the number of requests by their status, and the memory before and after.
 """
 
 import json
@@ -8,8 +9,10 @@ import os
 import random
 import resource
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,18 +23,26 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 
+from fleet.kube.resources import PYTORCH_JOBS
+from fleet.limits import Limits
+from fleet.models import Cluster, Grant
+from fleet.services.members import member_clients
 from jobs.models import Job
+from simulator.apiserver import ApiServer
 from tests.attacks import kube_door as kube
 from tests.attacks.bodies import JSON, YAML, as_json
 from tests.fleet.api import rest_contract as rest
 from tests.support import quotas
+from tests.support.members import join, members, north, serve
+from tests.support.people import person
 from tests.support.world import POLICY
 
+__all__ = ["members", "north"]
 headers, one_connection = rest.headers, rest.one_connection
 MINUTES = float(os.environ.get("CONVOY_FUZZ_MINUTES", "0"))
 MOST_GROWN_KB = 600_000
 """Of memory, while it runs."""
-_SEEDS, _EXAMPLES = 2, 40
+_SEEDS, _EXAMPLES, _APIS = 2, 40, 3
 NAMES = ["settings", "llama", "", "x" * 64, "A_b", "..", "%2e%2e", "a/b", "é"]
 HOMES = [
     kube.MAPS,
@@ -58,6 +69,19 @@ TREE = {
     "metadata": {"name": "elasticquotatree", "namespace": "kube-system"},
     "spec": {"root": {"name": "root", "min": quotas.PLENTY, "max": quotas.PLENTY, "children": []}},
 }  # fmt: skip
+POD = {
+    "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
+    "spec": {"containers": [{"name": "c", "image": "x", "securityContext": {"privileged": True}}]},
+}  # fmt: skip
+PROXIED = [
+    "", "/version", "/api", "/apis", "/openapi/v3", "/api/v1/nodes", "/api/v1/namespaces/team/pods",
+    "/api/v1/namespaces/team/secrets", "/api/v1/namespaces/team/configmaps", "/api/v1/namespaces/kube-system/pods",
+    "/apis/kubeflow.org/v1/namespaces/team/pytorchjobs", "/apis/apps/v1/namespaces/team/deployments",
+    "/api/v1/watch/pods", "/api/v1/namespaces/team/services/x/proxy",
+]  # fmt: skip
+PARTS = [
+    "", "", "", "/a", "/a", "/a/status", "/a/scale", "/a/log", "/a/ephemeralcontainers", "/a/binding", "/%2e%2e", "//",
+]  # fmt: skip
 DOCUMENTS = [kube.MAP, kube.JOB, kube.yaml.safe_load(POLICY), TREE]
 
 scalars = (
@@ -133,22 +157,30 @@ def few(examples: int) -> Any:
     )
 
 
-def again(round_: Callable[[int], None], share: float) -> None:
-    """With fixed seeds, or with new ones until this share of the time is over."""
+def again(round_: Callable[[int], None], statuses: Counter[int]) -> None:
+    """With fixed seeds, or with new ones until an equal share of the time is over."""
     if not MINUTES:
         for number in range(_SEEDS):
             round_(number)
+        assert statuses.total() > 0
         return
-    end, count = time.monotonic() + MINUTES * 60 * share, 0
+    before, seeds = _resident_kb(), []
+    end = time.monotonic() + MINUTES * 60 / _APIS
     while time.monotonic() < end:
-        chosen = random.randrange(2**32)
+        seeds.append(random.randrange(2**32))
         try:
-            round_(chosen)
+            round_(seeds[-1])
         except BaseException:
-            print(f"seed {chosen}")
+            print(f"seed {seeds[-1]}")
             raise
-        count += 1
-    print(f"{count} rounds")
+    print(f"\n{statuses.total()} requests, statuses {dict(sorted(statuses.items()))}, seeds {seeds}")
+    print(f"resident memory {before} KiB before, {_resident_kb()} KiB after")
+
+
+def _resident_kb() -> int:
+    """0 where the system has no /proc."""
+    file = Path("/proc/self/statm")
+    return int(file.read_text().split()[1]) * resource.getpagesize() // 1024 if file.exists() else 0
 
 
 @pytest.fixture(autouse=True)
@@ -160,7 +192,7 @@ def memory_is_bounded() -> Iterator[None]:
 
 @pytest.mark.django_db(transaction=True)
 def test_the_kubernetes_door_answers_whatever_comes() -> None:
-    door = kube.Door()
+    door, statuses = kube.Door(), Counter[int]()
 
     @few(_EXAMPLES * 4)
     @given(
@@ -174,30 +206,66 @@ def test_the_kubernetes_door_answers_whatever_comes() -> None:
     def ask(method: str, home: str, name: str, kind: str, body: bytes, query: dict[str, str]) -> None:
         path = f"{home}/{name}" if name else home
         code, answer = door.ask(method, path, body, kind, urlencode(query, errors="surrogatepass"))
+        statuses[code] += 1
         assert code < 500, (method, path, kind, body[:300], query, answer)
         assert code < 400 or answer.get("kind") == "Status", (method, path, answer)
 
-    again(lambda number: seed(number)(ask)(), 0.5)
+    again(lambda number: seed(number)(ask)(), statuses)
+    close_old_connections()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_proxy_answers_whatever_comes(north: ApiServer) -> None:
+    """As an editor, whose bodies are judged before they are passed on, and as an admin; the member is a real API server."""
+    join(north)
+    serve(north, PYTORCH_JOBS)
+    doors, statuses = [kube.Door(), kube.Door(person("edda", (Grant.Role.EDITOR, "team")))], Counter[int]()
+
+    @few(_EXAMPLES * 3)
+    @given(
+        st.sampled_from(doors),
+        st.sampled_from(["GET", "GET", "POST", "POST", "PUT", "PATCH", "DELETE", "HEAD"]),
+        st.sampled_from(PROXIED),
+        st.sampled_from(PARTS) | st.sampled_from(PARTS) | st.text(max_size=20).map(lambda text: f"/{text}"),
+        st.sampled_from(TYPES),
+        bodies | st.sampled_from([as_json(document) for document in (POD, *DOCUMENTS)]),
+        st.just({}) | queries,
+    )
+    def ask(door: kube.Door, method: str, home: str, end: str, kind: str, body: bytes, query: dict[str, str]) -> None:
+        query.pop("watch", None)  # it would go on
+        path, asked = kube.PROXY + home + end, urlencode(query, errors="surrogatepass")
+        if len(asked) > Limits().url:  # refused in front of the application (`fleet.limits`)
+            return
+        code, answer = door.exchange(method, path, body, kind, asked)
+        statuses[code] += 1
+        assert code < 500, (method, path, kind, body[:300], query, answer)
+
+    again(lambda number: seed(number)(ask)(), statuses)
+
+    assert statuses[200] and statuses[403], "some are passed on, and some are not"
     close_old_connections()
 
 
 @pytest.mark.django_db
 def test_rest_answers_whatever_its_contract_allows_and_what_it_does_not(
-    headers: dict[str, str], one_connection: None
+    headers: dict[str, str], one_connection: None, north: ApiServer
 ) -> None:
+    """The member answers: an answer of 503 for one that does not would be right, and none is expected here."""
+    Cluster.objects.filter(name="north").update(access=member_clients.stored(north.access()))
     job = str(Job.objects.get().uid)
     operations = rest.OPERATIONS if MINUTES else rest.OPERATIONS[::6]
+    statuses = Counter[int]()
 
     def round_(number: int) -> None:
         for operation in operations:
             for mode in GenerationMode:
                 with suppress(Unsatisfiable):
-                    seed(number)(_asking(operation, mode, job, headers))()
+                    seed(number)(_asking(operation, mode, job, headers, statuses))()
 
-    again(round_, 0.5)
+    again(round_, statuses)
 
 
-def _asking(operation: Any, mode: GenerationMode, job: str, headers: dict[str, str]) -> Any:
+def _asking(operation: Any, mode: GenerationMode, job: str, headers: dict[str, str], statuses: Counter[int]) -> Any:
     there = {"name": "north", "node": "north-0", "username": "ada", "id": job if "job" in operation.path else "1"}
 
     @few(8 if MINUTES else 4)
@@ -208,6 +276,7 @@ def _asking(operation: Any, mode: GenerationMode, job: str, headers: dict[str, s
         with transaction.atomic():
             answer = case.call(headers=headers, app=rest.APPLICATION)
             transaction.set_rollback(True)
+        statuses[answer.status_code] += 1
         assert answer.status_code < 500, (case, answer.content[:500])
 
     return ask

@@ -1,7 +1,10 @@
 """Hostile requests to the Kubernetes-style door: a Status of 4xx for each, an error of the server for none, nothing written."""
 
+import gc
 import json
+import sys
 from collections.abc import Iterator
+from types import TracebackType
 from typing import Any
 from urllib.parse import urlencode
 
@@ -116,3 +119,30 @@ def test_it_answers_values_of_the_wrong_type(transactional_db: None, path: str) 
         ):
             code, answer = door.ask(method, home, body, kind, "fieldManager=x&force=true" if "apply" in kind else "")
             assert code < 500 and (code < 400 or answer["kind"] == "Status"), (method, kind, value, answer)
+
+
+@pytest.mark.parametrize(("method", "path"), [("X", MAPS), ("POST", f"{MAPS}/settings"), ("PUT", "/api/v1/namespaces")])
+def test_refused_methods_leave_nothing_in_memory(transactional_db: None, method: str, path: str) -> None:
+    door = Door()
+
+    def tracebacks() -> int:
+        for _ in range(200):
+            assert door.ask(method, path)[0] == 405
+        gc.collect()
+        return sum(type(each) is TracebackType for each in gc.get_objects())
+
+    before = tracebacks()
+    # Threads of earlier tests may have some of their own meanwhile.
+    assert tracebacks() <= before + 100
+
+
+def test_no_module_keeps_an_error_that_is_raised_again() -> None:
+    """It would keep the frames of every request that it refused."""
+    product = {
+        name: module
+        for name, module in sys.modules.items()
+        if name.split(".")[0] in ("fleet", "quotas", "jobs", "deploy")
+    }
+    kept = [f"{name}.{key}" for name, module in product.items() for key, value in vars(module).items()
+            if isinstance(value, BaseException)]  # fmt: skip
+    assert len(product) > 200 and not kept

@@ -1,69 +1,163 @@
-"""What one team reads never names the jobs of another: every reading operation of REST, as viewer and as editor."""
+"""What one team reads never names the jobs of another: every operation of every API, by every role, in a fleet where the
+jobs of two teams wait for, evict and block each other."""
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
-import yaml
+from django.contrib import admin
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
+from deploy.config.kube import application
+from fleet import consumers
+from fleet.changes import journal
+from fleet.services.authorization import access
 from jobs.models import Job
-from jobs.services.submission import manifests, submit
-from tests.fleet.api.rest_contract import OPERATIONS
-from tests.support import books, quotas
-from tests.support.people import client_of, person
-from tests.support.world import POLICY, pytorch_job
+from tests.attacks.kube_door import ask_as
+from tests.attacks.two_teams import ROLES, SECRET, bodies, member_of, rest_paths, two_teams
+from tests.support.people import client_of
 
-pytestmark = pytest.mark.django_db
-SECRET = "secret-project"
+BACKEND = "fleet.api.sign_in.passwords.PasswordBackend"
+TABLE = b"application/json;as=Table;g=meta.k8s.io;v=v1"
 
 
-def submitted(namespace: str, name: str, **fields) -> str:
-    body = yaml.safe_load(pytorch_job(name, **fields))
-    body["metadata"]["namespace"] = namespace
-    policy = yaml.safe_load(POLICY)
-    policy["metadata"]["namespace"] = namespace
-    text = "\n---\n".join(yaml.safe_dump(each) for each in (policy, body))
-    submit.apply(manifests.parse(text.encode()), by="test", now=timezone.now())
-    return str(Job.objects.get(name=name).uid)
+@pytest.fixture(params=["ours", "theirs"])
+def jobs(db: None, request: Any) -> tuple[Job, Job]:
+    return two_teams(evicts=request.param)
 
 
-@pytest.fixture
-def fleet() -> dict[str, str]:
-    """Two teams in one queue: what the one runs and waits with stands before the other's job."""
-    books.a_cluster("north", gpus=8)
-    quotas.apply_tree(quotas.leaf("shared", **quotas.gpus(4, 8), namespaces=["team-a", "team-b"]))
-    for number in range(3):
-        submitted("team-b", f"{SECRET}-{number}", workers=3)
-    mine = submitted("team-a", "mine", workers=3)
-    books.cycle()
-    return {"id": mine, "name": "north", "node": "node", "username": "mal", "path": "root/shared"}
+def around(content: bytes) -> str:
+    at = content.find(SECRET.encode())
+    return content[max(0, at - 120) : at + 60].decode() if at >= 0 else ""
 
 
-def named(client: Any, known: dict[str, str]) -> tuple[dict[str, str], int]:
-    """The operations whose answer names the other team's jobs, with the text around; and how many answered."""
-    found, answered = {}, 0
-    for operation in OPERATIONS:
-        if operation.method.upper() != "GET":
-            continue
-        path = operation.path
-        for name, value in known.items():
-            path = path.replace("{" + name + "}", value)
-        answer = client.get(path)
-        content = b"".join(answer.streaming_content) if answer.streaming else answer.content
-        answered += answer.status_code == 200
-        if SECRET.encode() in content:
-            at = content.index(SECRET.encode())
-            found[path] = content[max(0, at - 120) : at + 60].decode()
-    return found, answered
+def rest(client: Any, jobs: tuple[Job, Job]) -> tuple[dict[str, str], int]:
+    """The operations whose answer names a job of the other team, with the text around; and how many answered well."""
+    leaks, answered = {}, 0
+    client.raise_request_exception = False
+    for method, path in rest_paths(*jobs):
+        for body in [None] if method == "GET" else bodies(path):
+            with transaction.atomic():
+                if isinstance(body, str):
+                    answer = client.generic(method, path, body, content_type="application/yaml")
+                else:
+                    answer = getattr(client, method.lower())(path, body, format="json" if body is not None else None)
+                content = b"".join(answer.streaming_content) if answer.streaming else answer.content
+                transaction.set_rollback(True)
+            assert answer.status_code < 500 or "/logs/" in path or "/copy/" in path, (method, path, content)
+            answered += answer.status_code < 300
+            if text := around(content):
+                leaks[f"{method} {path} {str(body)[:60]}"] = text
+    return leaks, answered
 
 
-@pytest.mark.parametrize("role", ["viewer", "editor"])
-def test_it_names_no_job_of_another_team(fleet: dict[str, str], role: str) -> None:
-    leaks, answered = named(client_of(person("mal", (role, "team-a"))), fleet)
-    assert answered > 15
+@pytest.mark.django_db
+@pytest.mark.parametrize("role", ROLES)
+def test_rest_names_no_job_of_another_team(jobs: tuple[Job, Job], role: str) -> None:
+    leaks, answered = rest(client_of(member_of(role)), jobs)
+    assert answered > (15 if ROLES[role] else 0)
     assert not leaks, "\n".join(f"{path}: ...{text}" for path, text in leaks.items())
 
 
-def test_who_may_see_every_team_sees_the_names(as_admin: Any, fleet: dict[str, str]) -> None:
+@pytest.mark.django_db
+def test_rest_names_them_to_who_may_see_every_team(as_admin: Any, jobs: tuple[Job, Job]) -> None:
     """Else the test above could not fail."""
-    assert len(named(as_admin, fleet)[0]) > 5
+    leaks = " ".join(rest(as_admin, jobs)[0])
+    named = (
+        "GET /api/v1/events/",
+        "/explain/",
+        "/quota/tree/preview/",
+        "/whatif/",
+        "/bulk/",
+        "PATCH /api/v1/quota/tree/",
+    )
+    assert [each for each in named if each not in leaks] == []
+
+
+def kube(user: Any) -> dict[str, str]:
+    """The same of the Kubernetes-style API: every kind listed, printed and watched."""
+    door, token = application(), access.mint(user, "t", life=None, now=timezone.now())[1]
+    paths = []
+    for kind in door.catalog:
+        resource = kind.served.resource
+        root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+        for where in ("", *(["namespaces/team-a/", "namespaces/team-a2/", "namespaces/team-b/"] * resource.namespaced)):
+            paths.append(f"{root}/{where}{resource.plural}")
+
+    async def ask_all() -> dict[str, str]:
+        found = {}
+        for path in paths:
+            watch = f"{path}?watch=true&timeoutSeconds=1&resourceVersion=0"
+            for asked, accept in ((path, b"application/json"), (path, TABLE)):
+                if text := around(await ask_as(door, token, asked, accept)):
+                    found[f"{asked} {accept.decode()}"] = text
+        watches = [
+            f"{path}?watch=true&timeoutSeconds=1&resourceVersion=0" for path in paths if "namespaces/" not in path
+        ]
+        for start in range(0, len(watches), 8):
+            some = watches[start : start + 8]
+            for watch, content in zip(
+                some, await asyncio.gather(*(ask_as(door, token, each, b"") for each in some)), strict=True
+            ):
+                if text := around(content):
+                    found[watch] = text
+        return found
+
+    return asyncio.run(ask_all())
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("role", ROLES)
+def test_kubectl_reads_no_job_of_another_team(role: str) -> None:
+    two_teams(evicts="ours" if role != "editor" else "theirs")
+    leaks = kube(member_of(role))
+    assert not leaks, "\n".join(f"{path}: ...{text}" for path, text in leaks.items())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_kubectl_reads_them_all_as_an_admin(admin: Any) -> None:
+    two_teams(evicts="ours")
+    leaks = " ".join(kube(admin))
+    assert [
+        kind
+        for kind in ("pytorchjobs", "queueunits", "events", "pods", "works", "secrets", "watch=true")
+        if kind not in leaks
+    ] == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("role", ROLES)
+def test_no_page_of_the_admin_names_a_job_of_another_team(jobs: tuple[Job, Job], role: str) -> None:
+    client = Client()
+    user = member_of(role)
+    type(user).objects.filter(pk=user.pk).update(is_staff=True)
+    client.force_login(user, BACKEND)
+    shown = 0
+    for model in admin.site._registry:
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        pages = [reverse(f"{name}_changelist"), reverse(f"{name}_changelist") + f"?q={SECRET[:4]}"]
+        pages += [reverse(f"{name}_change", args=[row.pk]) for row in model.objects.all()[:20]]  # type: ignore[attr-defined]
+        for page in pages:
+            answer = client.get(page, follow=True)
+            assert SECRET not in answer.content.decode().replace(f"?q={SECRET[:4]}", ""), page
+            shown += answer.status_code == 200 and not answer.redirect_chain
+    assert shown > (20 if ROLES[role] else -1)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("role", [role for role, grants in ROLES.items() if grants])
+def test_the_websocket_names_no_job_of_another_team(jobs: tuple[Job, Job], role: str) -> None:
+    allowed = access.visible_namespaces(member_of(role))
+    changes = [consumers._as_change(entry) for entry in journal.after(0)]
+    heard = [change for change in changes if consumers._hears(allowed, change)]
+    assert SECRET not in json.dumps(heard) and "mine" in json.dumps(heard) and SECRET in json.dumps(changes)
+
+
+@pytest.mark.django_db
+def test_nor_do_the_metrics(client: Client, jobs: tuple[Job, Job]) -> None:
+    answer = client.get("/metrics")
+    assert answer.status_code == 200 and SECRET not in answer.content.decode()

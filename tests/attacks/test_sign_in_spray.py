@@ -15,7 +15,7 @@ from deploy.supervisor.product import web_command
 from tests.support import kubectl, template
 
 pytestmark = pytest.mark.processes
-ATTEMPTS, READS = 50, 10
+ATTEMPTS, READS = 24, 6
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ def test_it_reads_a_token_from_a_file_beside_the_kubeconfig(home):
     [
         (("https://", "http://"), "must be an https address"),
         (("current-context: a", "current-context: b"), "no context 'b'; it has a"),
-        (("token: token-of-a", "exec: {command: x}"), "signs in by a plugin"),
+        (("token: token-of-a", "exec: {command: x}"), "needs a plugin"),
         (("contexts:", "contexts: ["), "cannot read"),
         (("server:", "certificate-authority-data: '!'\n    server:"), "certificates of the kubeconfig cannot be read"),
     ],

@@ -41,6 +41,29 @@ def test_it_suspends_and_resumes(server, convoy, verb):
     assert convoy(verb, "llama").code == 0
 
 
+SIZE = {"worker": {"replicas": 4, "min": 2, "max": 8}}
+
+
+def test_it_scales_in_by_the_words_of_arena(server, convoy):
+    server.page("jobs/", job(size=SIZE, resize=None))
+    smaller = {"worker": {**SIZE["worker"], "replicas": 3}}
+    server.on(f"jobs/{JOB_ID}/resize/", job(size=smaller, resize=None), method="POST")
+    answer = convoy("scalein", "pytorch", "--name", "llama", "--count", "1", "--timeout", "1m")
+    assert answer.out == "pytorchjob/llama worker scaled from 4 to 3\n"
+    assert json.loads(server.sent("POST").body) == {"role": "worker", "replicas": 3}
+
+
+def test_it_says_why_a_job_has_not_grown_yet(server, convoy):
+    growth = {"sizes": {"worker": 6}, "by": "ada", "at": "2026-01-01T00:00:00Z", "reason": {"message": "north is full"}}
+    server.page("jobs/", job(size=SIZE, resize=None))
+    server.on(f"jobs/{JOB_ID}/resize/", job(size=SIZE, resize=growth), method="POST")
+    server.on(f"jobs/{JOB_ID}/", job(size=SIZE, resize=growth))
+    answer = convoy("scaleout", "llama", "--count", "2")
+    assert answer.out == "pytorchjob/llama worker is to grow from 4 to 6: north is full\n"
+    answer = convoy("scaleout", "llama", "--count", "2", "--timeout", "1s")
+    assert answer.code == 5 and "worker is 4, not 6, after 1s" in answer.err and "north is full" in answer.err
+
+
 def test_it_deletes_a_job_by_kind_and_name(server, convoy):
     server.page("jobs/", job())
     server.on(f"jobs/{JOB_ID}/", job(), method="DELETE")

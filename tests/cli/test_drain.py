@@ -1,5 +1,6 @@
 """``convoy cluster drain``: what would have to move is told first, a person is asked, and only then anything is drained."""
 
+import json
 import os
 import pty
 import subprocess
@@ -65,3 +66,24 @@ def test_it_shows_a_drained_cluster_as_such(server, convoy):
     server.on("clusters/north/", cluster(drained=True, taints=[TAINT]))
     assert "Ready,Cordoned,Drained" in convoy("cluster", "list").out
     assert "Drained:       yes" in convoy("describe", "cluster", "north").out
+
+
+def test_it_sets_the_pace_of_the_cluster_and_leaves_its_other_labels(server, convoy, north):
+    server.on("clusters/north/", cluster(labels={"gpu": "a100"}))
+    server.on("clusters/north/", cluster(), method="PATCH")
+    assert convoy("cluster", "drain", "north", "--yes", "--per-minute", "20").code == 0
+    [sent] = [each for each in server.seen if each.method == "PATCH"]
+    assert json.loads(sent.body) == {"labels": {"gpu": "a100", "convoy.dev/evictions-per-minute": "20"}}
+    assert drained(server)
+
+
+def test_it_drains_nothing_at_no_pace(server, convoy, north):
+    assert convoy("cluster", "drain", "north", "--yes", "--per-minute", "-1").code == 2 and not drained(server)
+
+
+def test_describe_says_how_far_the_drain_is(server, convoy, north):
+    server.on("clusters/north/", cluster(drained=True, taints=[TAINT]))
+    progress = {"jobs_left": 7, "copies_left": 9, "left_last_minute": 2, "per_minute": 2, "minutes_left": 4}
+    server.on("clusters/north/evictions/", progress)
+    said = convoy("describe", "cluster", "north").out
+    assert "Jobs left:" in said and "2 in the last minute, at most 2 a minute, at least 4 min to go" in said

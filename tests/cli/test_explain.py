@@ -46,11 +46,16 @@ def test_it_says_of_a_running_job_when_it_was_placed_by_these_scores(server, con
     placed = {"state": "Running", "cluster": "south", "outcome": "Placed", "message": "it runs on south", "attempt": 2}
     south = SOUTH | {"chosen": True, "holds": []}
     said = explain(
-        server, convoy, **placed, at=ago(300), clusters=[south, SOUTH | {"cluster": "west", "holds": []}], changes=[]
+        server,
+        convoy,
+        **placed,
+        at=ago(2 * 86_400),
+        clusters=[south, SOUTH | {"cluster": "west", "holds": []}],
+        changes=[],
     )
     first, heading, _, *rows = said.out.splitlines()
     assert first == "pytorchjob/llama is Running on south"
-    assert heading == "Clusters, as attempt 2 was placed 5m ago:"
+    assert heading == "Clusters, as attempt 2 was placed 2d ago:"
     assert [row.split()[:4] for row in rows] == [
         ["south", "Chosen", "<none>", "0.500"],
         ["west", "Fits", "<none>", "0.500"],
@@ -60,7 +65,7 @@ def test_it_says_of_a_running_job_when_it_was_placed_by_these_scores(server, con
 def test_it_says_never_and_the_quota(server, convoy):
     quota = {"code": "QuotaExceeded", "path": "root/a", "message": "root/a is at its max"}
     said = explain(server, convoy, never_fits=True, quota=quota)
-    assert "never fits" in said.out and "Quota: QuotaExceeded: root/a is at its max" in said.out
+    assert "does not fit on any cluster" in said.out and "Quota: QuotaExceeded: root/a is at its max" in said.out
 
 
 def test_it_prints_json_and_refuses_other_shapes(server, convoy):

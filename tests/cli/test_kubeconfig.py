@@ -73,9 +73,9 @@ def test_it_prints_it_instead(convoy, tmp_path):
 @pytest.mark.parametrize(
     ("words", "content", "told"),
     [
-        (["--token-life", "soon"], "", "is no time"),
+        (["--token-life", "soon"], "", "is not a duration"),
         (["--token-life", "400d"], "", "expires_in_s"),
-        ([], "- a list", "is no kubeconfig"),
+        ([], "- a list", "is not a kubeconfig"),
         ([], "{", "cannot read"),
     ],
 )

@@ -43,3 +43,8 @@ def test_it_names_and_unnames_team_leads(server, convoy):
     server.on("leads/3/", {}, method="DELETE")
     assert convoy("user", "lead", "bob", "root/vision").out == "user/bob leads root/vision\n"
     assert "no longer" in convoy("user", "unlead", "bob", "root/vision").out
+
+
+def test_it_resets_a_second_factor(server, convoy):
+    server.on("users/vera/reset-second-factor/", b"", method="POST", status=204)
+    assert "password alone" in convoy("user", "reset-second-factor", "vera").out

@@ -18,7 +18,7 @@ def test_it_supposes_several_things_at_once(server, convoy):
     answer(server)
     (convoy.home / "a.yaml").write_text("kind: A\n")
     words = ("--add-job", "a.yaml", "--add-nodes", "north=2", "--raise-quota", "root/a", "--max", "cpu=8")
-    assert convoy("whatif", *words).out == "The outcome of no job would change.\n"
+    assert convoy("whatif", *words).out == "No job would be affected.\n"
     sent = json.loads(server.sent("POST").body)
     assert sent["add_job"] == "kind: A" and sent["add_nodes"] == {"cluster": "north", "count": 2}
     assert sent["raise_quota"] == {"path": "root/a", "max": {"cpu": "8"}, "min": {}}

@@ -91,6 +91,6 @@ def test_it_trains_to_the_end_over_a_deleted_worker(client: MemberClient, home: 
     until(lambda: steps(home, "checkpoint"), PATIENCE_S)
     client.delete(PODS.path("default", "llama-edljob-worker-1"), grace_s=0)
     until(lambda: max(steps(home, "start"), default=0) >= 5, PATIENCE_S)
+    until(lambda: steps(home, "end") == [60, 60], PATIENCE_S)  # before the pods of the ended job go, and their logs
     job = ELASTIC_JOBS.path("default", "llama")
     until(lambda: (client.get(job).get("status") or {}).get("phase") == "Succeeded", PATIENCE_S)
-    assert steps(home, "end") == [60, 60]

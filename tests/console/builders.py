@@ -69,6 +69,22 @@ def go(page: Page, address: str) -> None:
     expect(page.locator("h1:not([data-left])").first).to_be_visible(timeout=PATIENCE_MS)
 
 
+ANSWERS = """const send = window.fetch;
+window.fetch = (request, options) => {
+  const [asked, isRefused] = JSON.parse(localStorage.getItem("answers") ?? "[]");
+  const { pathname } = new URL(request.url ?? request, location.href);
+  if (!asked || !pathname.startsWith(`/api/v1/${asked}`)) return send(request, options);
+  if (!isRefused) return new Promise(() => {});
+  return Promise.resolve(Response.json({ title: "Not now", detail: "not now" }, { status: 422 }));
+};"""
+"""In the page and not as a route of the browser's, which would load the console from the server again for each page."""
+
+
+def answers(page: Page, asked: str = "", *, refused: bool = False) -> None:
+    """What is asked of that part of the API is refused, or stays without an answer."""
+    page.evaluate("answers => localStorage.setItem('answers', JSON.stringify(answers))", [asked, refused])
+
+
 def settled(page: Page) -> None:
     """What the page asked for is shown."""
     expect(page.locator("[aria-busy=true], .mantine-Skeleton-root")).to_have_count(0, timeout=PATIENCE_MS)
@@ -120,7 +136,7 @@ def sign_in_again(page) -> None:
 
 def session_of(name: str) -> str:
     client = Client()
-    client.force_login(get_user_model().objects.get(username=name), "django.contrib.auth.backends.ModelBackend")
+    client.force_login(get_user_model().objects.get(username=name), "fleet.api.sign_in.passwords.PasswordBackend")
     return str(client.cookies[settings.SESSION_COOKIE_NAME].value)
 
 

@@ -1,6 +1,12 @@
 """The session: it may end while somebody works, a link opens it once, and who may not do a thing is told so beforehand."""
 
+import base64
+import re
+import time
+
 import pytest
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 from playwright.sync_api import expect
@@ -11,6 +17,10 @@ from tests.support.people import person
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def code_of(secret: str) -> str:
+    return TOTP(base64.b32decode(secret), 6, SHA1(), 30).generate(int(time.time())).decode()
 
 
 def test_it_signs_in_by_its_form_that_keeps_nobody_out(page, axe):
@@ -93,3 +103,44 @@ def test_it_tells_a_viewer_why_each_action_is_not_theirs(world, page, aside, nor
     page.get_by_role("button", name="Actions for llama").click()
     expect(page.get_by_role("menuitem", disabled=True)).to_have_count(3)
     expect(page.get_by_role("menuitem", name="Suspend")).to_contain_text("Your roles do not allow this")
+
+
+def test_it_sets_a_second_factor_up_and_asks_for_it(page, axe, aside, north):
+    sign_in(page, at="/access")
+    page.get_by_role("button", name="Set up an authenticator app").click()
+    secret = page.get_by_role("img", name="The secret as a QR code").locator("xpath=../p/code").inner_text()
+    page.get_by_label("Code of your authenticator app").fill(code_of(secret))
+    page.get_by_role("button", name="Turn it on").click()
+    codes = page.get_by_role("status").filter(has_text="Recovery codes").get_by_role("code")
+    expect(codes).to_have_count(10)
+    code = codes.first.inner_text()
+    assert axe(page) == []
+    page.context.clear_cookies()
+    page.goto("/")
+    page.get_by_label("User name").fill("ada")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_label("Code of your authenticator app").fill(code)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Fleet", level=1)).to_be_visible()
+
+
+def test_it_offers_no_sign_in_of_the_command_line_at_an_incomplete_address(page, axe, north):
+    sign_in(page, at="/login?name=convoy-cli+on+laptop")
+    expect(page.get_by_role("heading", name="This address is incomplete")).to_be_visible()
+    expect(page.get_by_role("button", name="Allow sign-in")).to_have_count(0)
+    assert axe(page) == []
+
+
+def test_it_hands_a_code_to_the_command_line(page, axe, north):
+    sign_in(page, at=f"/login?challenge={'c' * 43}&name=convoy-cli+on+laptop&life=3600")
+    expect(page.get_by_text("“convoy-cli on laptop” gets a token with everything that ada may do.")).to_be_visible()
+    assert axe(page) == []
+    page.get_by_role("button", name="Allow sign-in").click()
+    expect(page.get_by_role("status").get_by_role("code")).to_have_text(re.compile(r"[\w-]{43}"))
+    # With a port the code goes there.
+    sign_in(page, at=f"/login?challenge={'c' * 43}&name=x&life=3600&port=9&state=s")
+    page.route("http://127.0.0.1:9/**", lambda route: route.fulfill(body="signed in"))
+    page.get_by_role("button", name="Allow sign-in").click()
+    page.wait_for_url(re.compile(r"^http://127\.0\.0\.1:9/callback\?code=[\w-]+&state=s$"))
+    page.goto("/")

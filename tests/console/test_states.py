@@ -5,7 +5,7 @@ from contextlib import ExitStack, suppress
 import pytest
 from playwright.sync_api import Page, TimeoutError, expect
 
-from tests.console.builders import PATIENCE_MS, go, sign_in
+from tests.console.builders import ANSWERS, PATIENCE_MS, answers, go, sign_in
 from tests.support.people import person
 from tests.support.web import served
 from tests.support.world import pytorch_job
@@ -23,22 +23,6 @@ EMPTY = {
     "/policies": "No policies yet", "/failovers": "No job has had to move", "/events": "No event matches",
 }  # fmt: skip
 """The audit is never empty for its reader: their own sign-in is in it."""
-
-
-ANSWERS = """const send = window.fetch;
-window.fetch = (request, options) => {
-  const [asked, isRefused] = JSON.parse(localStorage.getItem("answers") ?? "[]");
-  const { pathname } = new URL(request.url ?? request, location.href);
-  if (!asked || !pathname.startsWith(`/api/v1/${asked}`)) return send(request, options);
-  if (!isRefused) return new Promise(() => {});
-  return Promise.resolve(Response.json({ title: "Not now", detail: "not now" }, { status: 422 }));
-};"""
-"""In the page and not as a route of the browser's, which would load the console from the server again for each page."""
-
-
-def answers(page: Page, asked: str = "", *, refused: bool = False) -> None:
-    """What is asked of that part of the API is refused, or stays without an answer."""
-    page.evaluate("answers => localStorage.setItem('answers', JSON.stringify(answers))", [asked, refused])
 
 
 def test_it_says_what_to_do_where_there_is_nothing(page):

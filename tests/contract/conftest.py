@@ -5,6 +5,8 @@ The real one is right. What the fleet does not have is said by the test that nee
 
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -20,6 +22,7 @@ from fleet.services.authorization.access import TOKEN_LENGTH, TOKEN_PREFIX, dige
 from simulator.apiserver.server import ApiServer
 from tests.contract.target import Target, config_map, until
 from tests.realkube.control_plane import RealControlPlane, needs_realkube
+from tests.support import kept
 from tests.support.kubectl import Kubectl, served
 from tests.support.people import person
 
@@ -29,9 +32,15 @@ Server = tuple[Access, dict, Callable[[], None]]
 """How it is reached, the same as a kubeconfig, and what makes it forget its history."""
 
 
-@pytest.fixture(scope="session")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    plane = RealControlPlane(tmp_path_factory.mktemp("real"))
+@pytest.fixture(scope="module")
+def real(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Server:
+    started: Server = kept.for_folder(request, "real", lambda: running_plane(tmp_path_factory.mktemp("real")))
+    return started
+
+
+@contextmanager
+def running_plane(home: Path) -> Iterator[Server]:
+    plane = RealControlPlane(home)
     try:
         plane.start()
         plane.start_controllers()
@@ -65,7 +74,7 @@ _HUB = pytest.param("hub", marks=pytest.mark.django_db(transaction=True))
 _REAL = pytest.param("real", marks=needs_realkube)
 
 
-@pytest.fixture(scope="session", params=["simulator", _HUB, _REAL])
+@pytest.fixture(scope="module", params=["simulator", _HUB, _REAL])
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     access, document, compact = request.getfixturevalue(request.param)
     member = MemberClient(access)
@@ -107,41 +116,41 @@ def newer(target: Target) -> None:
         pytest.skip("the real server here is 1.20, from before it")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pods(target: Target) -> None:
     target.members_only("it runs no pods and has no nodes; its members do")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def definitions(target: Target) -> None:
     target.members_only("which kinds it serves is a matter of its code")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def defaults(target: Target) -> None:
     target.members_only("a job stays as it was written until a member fills in the rest")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def finalizers(target: Target) -> None:
     target.members_only("what has to be done before a job goes is its own business, nothing else may hold an object")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def owners(target: Target) -> None:
     target.members_only("its objects own nothing; the garbage of a job is in its members and collected there")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def namespaces(target: Target) -> None:
     target.members_only("a namespace is there as soon as something is in it, and nothing deletes all that is in one")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def written_events(target: Target) -> None:
     target.members_only("its events are written by itself alone")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def bodies(target: Target) -> None:
     target.members_only("its history says that an object changed, not what it was: what is past is told as it is now")

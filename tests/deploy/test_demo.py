@@ -7,10 +7,15 @@ import sys
 
 import pytest
 import yaml
+from django.utils import timezone
 
 from deploy.bootstrap import up
+from deploy.bootstrap.demo import MANIFESTS
 from deploy.demo import bundle
+from jobs.models import Job
+from jobs.services.submission import manifests, submit
 from simulator import shape
+from tests.support import books
 
 
 def load(name: str) -> dict:
@@ -76,3 +81,14 @@ def test_the_script_says_when_it_did_not_learn() -> None:
     (alone,) = train(1, STEPS="1")
     assert "did not learn" in alone.communicate(timeout=60)[0]
     assert alone.returncode == 1
+
+
+@pytest.mark.django_db
+def test_the_demos_tree_admits_the_jobs_that_up_and_the_readme_submit() -> None:
+    books.a_cluster("north", 32)
+    texts = [(bundle.FOLDER / name).read_text() for name in (*MANIFESTS, "train.yaml")]
+    submit.apply(manifests.parse("\n---\n".join(texts).encode()), by="demo", now=timezone.now())
+    books.cycle()
+    placed = dict(Job.objects.filter(namespace="default").values_list("name", "leaf"))
+    assert placed == {"pytorch-test": "root/playground", "train": "root/playground"}
+    assert not Job.objects.filter(namespace="default").exclude(state=Job.State.PLACED).exists()

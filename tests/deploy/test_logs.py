@@ -15,6 +15,11 @@ from structlog import get_logger
 get_logger("jobs").info("preempted", job="a/b", attempt=2)
 get_logger("jobs").debug("invisible")
 logging.getLogger("uvicorn.error").warning("from a %s", "library")
+class Request:
+    def __repr__(self):
+        return "<POST /signin/l1nk-_A/>"
+logging.getLogger("axes").warning("failure {path_info: %s}", "/signin/l1nk-_A/")
+logging.getLogger("django.request").warning("Unauthorized: %s", "/signin/l1nk-_A/", extra={"request": Request()})
 token = "hunter" + "2"
 try:
     raise OSError("disk")
@@ -29,7 +34,7 @@ def lines(*args: str) -> list[str]:
 
 
 def test_it_writes_one_json_object_a_line_with_the_fields_of_the_event():
-    first, second, third = map(json.loads, lines("json", "INFO"))
+    first, second, *_, third = map(json.loads, lines("json", "INFO"))
     assert (first["event"], first["job"], first["attempt"]) == ("preempted", "a/b", 2)
     assert (first["logger"], first["level"]) == ("jobs", "info") and first["time"].endswith("Z")
     assert (second["event"], second["logger"], second["level"]) == ("from a library", "uvicorn.error", "warning")
@@ -39,6 +44,12 @@ def test_it_writes_one_json_object_a_line_with_the_fields_of_the_event():
 def test_it_writes_readable_text_for_people():
     first = lines("console", "INFO")[0]
     assert "preempted" in first and "job=a/b" in first and "attempt=2" in first and "{" not in first
+
+
+@pytest.mark.parametrize("output", ["json", "console"])
+def test_it_logs_no_sign_in_link_which_a_refused_request_does_not_use_up(output):
+    written = "\n".join(lines(output, "INFO"))
+    assert "Unauthorized: /signin/..." in written and "l1nk" not in written
 
 
 @pytest.mark.parametrize("output", ["json", "console"])

@@ -127,7 +127,9 @@ def test_it_restarts_a_child_that_no_longer_answers(start: Callable[[str], World
 def test_it_asks_once_where_readiness_is_the_sign_of_life(start: Callable[[str], World], tmp_path: Path) -> None:
     asked = tmp_path / "asked"
     probe = "probes.answers(lambda: asyncio.sleep(0, (home / 'asked').open('a').write('x') > 0))"
-    start(f'[(lambda probe: sh("a", "exec sleep 60", ready=probe, alive=probe))({probe})]').wait(asked.exists)
+    start(f'[(lambda probe: sh("a", "exec sleep 60", ready=probe, alive=probe))({probe})]').wait(
+        lambda: asked.exists() and asked.read_text()
+    )
     assert asked.read_text() == "x", "the next look is seconds later"
 
 

@@ -1,4 +1,4 @@
-"""Kills a worker at each line of a work, and what must hold after the next one took over."""
+"""Kills a worker at each step of a work, and what must hold after the next one took over."""
 
 import os
 import subprocess
@@ -16,12 +16,11 @@ from jobs.services.dispatch import dispatcher
 class Killer:
     """A process that is started once for a file: to load the product takes longer than many a kill."""
 
-    def __init__(self, module: str = "tests.support.killer", steps_in: str = "") -> None:
+    def __init__(self, module: str = "tests.support.killer") -> None:
         environment = {
             **os.environ,
             "KILLER_DATABASE": str(connection.settings_dict["NAME"]),
             "CONVOY_ENCRYPTION_KEYS": ",".join(settings.CONVOY_ENCRYPTION_KEYS),
-            **({"KILLER_STEPS_IN": steps_in} if steps_in else {}),
         }
         self._process = subprocess.Popen(
             [sys.executable, "-m", module],
@@ -53,11 +52,11 @@ def recover(work: Work) -> None:
 
 
 def every_step(killer: Killer, works) -> int:
-    """Kills at line 1, 2, 3 ... of a fresh work each, until a run gets through; returns how many steps there were."""
-    for line, work in enumerate(works, 1):
-        outcome = killer.ask(work.pk, line)
+    """Kills at step 1, 2, 3 ... of a fresh work each, until a run gets through; returns how many steps there were."""
+    for step, work in enumerate(works, 1):
+        outcome = killer.ask(work.pk, step)
         if outcome == "done":
-            return line
+            return step
         assert outcome == "killed", outcome
         recover(work)
     raise AssertionError("never got through")

@@ -85,6 +85,12 @@ async def status_of(application: Any, token: str, method: str, path: str, body: 
 
     content = b"application/json" if method == "POST" else b"application/merge-patch+json"
     headers = [(b"authorization", b"Bearer " + token.encode()), (b"content-type", content)]
+    if path.endswith(("/exec", "/attach", "/portforward")):
+        headers += [
+            (b"connection", b"upgrade"),
+            (b"upgrade", b"websocket"),
+            (b"sec-websocket-protocol", b"v5.channel.k8s.io"),
+        ]
     path, _, query = path.partition("?")
     scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": query.encode()}
     await application({**scope, "headers": headers, "client": ("127.0.0.1", 1)}, receive, send)

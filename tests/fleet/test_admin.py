@@ -20,7 +20,7 @@ QUERIES = 9
 
 @pytest.fixture
 def desk(client, db):
-    client.force_login(User.objects.create_superuser("root"), backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(User.objects.create_superuser("root"), backend="fleet.api.sign_in.passwords.PasswordBackend")
     return client
 
 
@@ -107,5 +107,5 @@ def test_it_refuses_a_kubeconfig_with_a_plugin_beside_its_field(desk):
 
 def test_it_keeps_people_without_a_role_from_joining(client):
     user = User.objects.create(username="charlie", is_staff=True)
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(user, backend="fleet.api.sign_in.passwords.PasswordBackend")
     assert client.post(reverse("admin:fleet_cluster_add"), {"name": "north", "kubeconfig": "x"}).status_code == 403

@@ -16,7 +16,7 @@ from tests.support.people import person
 pytestmark = pytest.mark.django_db
 MODELS = sorted(admin.site._registry, key=lambda model: model.__name__)
 OF_A_NAMESPACE = (Pod, Event, Job, Policy, Binding, Work, Attempt, Dependent)
-BACKEND = "django.contrib.auth.backends.ModelBackend"
+BACKEND = "fleet.api.sign_in.passwords.PasswordBackend"
 
 
 def staff(name: str, *grants: tuple[str, str], superuser: bool = False) -> Client:

@@ -122,6 +122,7 @@ def rest_requests() -> Iterator[tuple[str, bool, str, str, str]]:
         secret = f"/api/v1/dependents/{Dependent.objects.get(namespace=namespace).uid}/"
         yield "get", True, "PyTorchJob", namespace, job
         yield "post", False, "PyTorchJob", namespace, job + "suspend/"
+        yield "post", False, "PyTorchJob", namespace, job + "resize/"
         yield "delete", False, "PyTorchJob", namespace, job
         yield "get", True, "PropagationPolicy", namespace, policy
         yield "delete", False, "PropagationPolicy", namespace, policy

@@ -14,21 +14,12 @@ from fleet.models import Grant
 from fleet.services.authorization import access
 from quotas.models import QuotaGrant
 from tests.fleet.builders import status_of
-from tests.support.people import person
+from tests.support.people import person, roles_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = "/apis/cluster.karmada.io/v1alpha1/clusters/absent/proxy"
 OWN, OTHER, CLOSED = "vision", "speech", "kube-system"
-ROLES: dict[str, tuple[str, str] | None] = {
-    "nobody": None,
-    "viewer": (Grant.Role.VIEWER, OWN),
-    "lead": (Grant.Role.VIEWER, OWN),
-    "editor": (Grant.Role.EDITOR, OWN),
-    "reader": (Grant.Role.VIEWER, ""),
-    "writer": (Grant.Role.EDITOR, ""),
-    "quotas": (Grant.Role.QUOTA_ADMIN, ""),
-    "admin": (Grant.Role.FLEET_ADMIN, ""),
-}
+ROLES = roles_in(OWN)
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 CORE = ("configmaps", "secrets", "services", "serviceaccounts", "resourcequotas")
 GROUPS = {"rbac.authorization.k8s.io/v1": ("roles",), "kubeflow.org/v1": ("pytorchjobs",)}

@@ -6,7 +6,7 @@ from django.db import connection
 from django.utils import timezone
 
 from fleet.errors import Conflict, InvalidInput
-from fleet.models import AuditEntry, Cluster
+from fleet.models import AuditEntry, Cluster, MemberCredentials, SecondFactor
 from fleet.models.encrypted import SecretUnreadable
 from fleet.services.operations import key_rotation
 from jobs.models import Dependent
@@ -18,12 +18,14 @@ URL = "/api/v1/keys/rotation/"
 
 
 @pytest.fixture
-def old(settings, north) -> str:
+def old(settings, north, editor) -> str:
     """Secrets of the old key, with the new one in front of it now."""
     for number in range(7):
         Dependent.objects.create(
             kind="Secret", namespace="a", name=f"s{number}", manifest={"data": number}, created_at=timezone.now()
         )
+    SecondFactor.objects.create(user=editor, secret="ABCD")
+    MemberCredentials.objects.create(cluster=north, joined={"token": "former"})
     [key] = settings.CONVOY_ENCRYPTION_KEYS
     settings.CONVOY_ENCRYPTION_KEYS = [NEW, key]
     return key
@@ -45,24 +47,30 @@ def rotate(begin: str = "", batches: int = 100) -> tuple[int, int, str]:
 
 
 def secrets() -> list[object]:
-    return [*Cluster.objects.values_list("access", flat=True), *Dependent.objects.values_list("manifest", flat=True)]
+    factors = SecondFactor.objects.values_list("secret", flat=True)
+    return [
+        *Cluster.objects.values_list("access", flat=True),
+        *factors,
+        *MemberCredentials.objects.values_list("joined", flat=True),
+        *Dependent.objects.values_list("manifest", flat=True),
+    ]
 
 
 def test_the_old_key_can_be_taken_away_when_it_is_through(old, settings):
     before, version = secrets(), Cluster.objects.get().resource_version
-    assert rotate() == (8, 8, "") and secrets() == before
+    assert rotate() == (10, 10, "") and secrets() == before
     settings.CONVOY_ENCRYPTION_KEYS = [NEW]
     assert secrets() == before and Cluster.objects.get().resource_version == version
-    assert rotate() == (8, 0, "")
+    assert rotate() == (10, 0, "")
 
 
 def test_one_that_stops_half_way_is_started_again_and_everything_is_readable_meanwhile(old, settings):
     before = secrets()
-    assert rotate(batches=2)[1] == 4 and secrets() == before
+    assert rotate(batches=4)[1] == 6 and secrets() == before
     settings.CONVOY_ENCRYPTION_KEYS = [old, NEW]
     assert secrets() == before
     settings.CONVOY_ENCRYPTION_KEYS = [NEW, old]
-    assert rotate() == (8, 4, "")
+    assert rotate() == (10, 4, "")
     settings.CONVOY_ENCRYPTION_KEYS = [NEW]
     assert secrets() == before
 
@@ -72,7 +80,7 @@ def test_a_secret_that_is_written_with_the_old_key_behind_its_back_is_caught_by_
     settings.CONVOY_ENCRYPTION_KEYS = [old, NEW]
     Dependent.objects.filter(name="s3").update(manifest={"data": "late"})
     settings.CONVOY_ENCRYPTION_KEYS = [NEW, old]
-    assert rotate() == (8, 1, "")
+    assert rotate() == (10, 1, "")
 
 
 def test_a_row_that_no_key_reads_stops_it_by_name_and_stays_as_it_is(old, settings):

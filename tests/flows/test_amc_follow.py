@@ -35,7 +35,7 @@ def test_it_tells_what_happened_between_its_list_and_its_watch(world, admin, tmp
     with served(tmp_path) as kubectl:
         fleet = Fleet(kubeconfig.find(str(kubectl.as_user("ada").file)), timeout_s=10)
         follower = _Follower(fleet.member("north"), "configmaps", names, "default", asked)
-        found, _ = follower.listed()
+        found, _ = follower.list_changes()
         happens(world.clients["north"])
         kind, _, row = next(follower.changes(found))
     assert (kind, row["object"]["metadata"]["name"]) == (event, "settings")

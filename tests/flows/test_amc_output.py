@@ -56,8 +56,8 @@ def test_it_sorts_the_rows_of_all_clusters_together(ada):
 
 def test_it_refuses_what_it_cannot_print(ada):
     assert "custom-columns=NAME:PATH" in ada.refused("get", "cm", "-o", "go-template={{.x}}")
-    assert "is no NAME:PATH" in ada.refused("get", "cm", "-o", "custom-columns=NAME")
-    assert "no template" in ada.refused("get", "cm", "-o", "jsonpath={.a")
+    assert "is not NAME:PATH" in ada.refused("get", "cm", "-o", "custom-columns=NAME")
+    assert "not a template" in ada.refused("get", "cm", "-o", "jsonpath={.a")
 
 
 class Followed:

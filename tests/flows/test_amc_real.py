@@ -61,7 +61,7 @@ def test_kubectl_works_on_it_and_amc_shows_it(ada, inside):
     assert ada.amc.says("get", "pods.v1", "a", "-oname") == "pod/a\n"
     live = yaml.safe_load(ada.amc.says("get", "pod", "a", "-oyaml"))
     assert live["spec"]["schedulerName"] == "default-scheduler"
-    assert "not upgraded connections" in inside.refused("exec", "a", "--", "ls")
+    assert "on the pods of fleet jobs at the fleet itself" in inside.refused("exec", "a", "--", "ls")
     assert "deleted" in inside.says("delete", "pod", "a", "--now")
 
 

@@ -72,7 +72,7 @@ def test_it_shows_what_is_used_where_that_is_measured(world, ada):
 
 def test_it_explains_wrong_words(ada):
     assert "unknown verb 'apply'" in ada.refused("apply")
-    assert "say which object" in ada.refused("delete", "pods")
+    assert "give the name of the object" in ada.refused("delete", "pods")
     assert "-o toml is not known" in ada.refused("get", "pods", "-otoml")
     assert "exclude each other" in ada.refused("get", "pods", "-M", "-m", "north")
 

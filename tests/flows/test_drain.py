@@ -30,7 +30,7 @@ def test_nodes_are_kept_for_a_big_gang_and_lent_to_those_who_are_gone_in_time(wo
     world.until(lambda: says(world, "big", "2 nodes are kept for it"), "big is told of its nodes")
     world.apply(one_node("long", "20h"), one_node("short", "1m"))
     world.expect("short", "Succeeded")
-    kept = "keeps 2 nodes for default/big until it starts, expected at "
+    kept = "keeps 2 nodes for a gang that comes first until it starts, expected at "
     world.until(lambda: says(world, "long", kept), "long is told for whom nodes are kept")
     world.delete("holder")
     world.expect("big", "Running")

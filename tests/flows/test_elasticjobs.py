@@ -74,7 +74,7 @@ def test_suspending_a_running_job_lets_its_workers_save_and_gives_back_all_it_he
     world.until(lambda: not Work.objects.exclude(state="Gone").exists(), "the copy is removed")
     assert world.copies("elasticjobs", "elastic.iml.github.io/v1alpha1") == {"north": []}
     world.until(lambda: world.job("llama").charge is None, "its quota is free")
-    assert ("StoppingPods", "2 pods of attempt 1 are to end and have 20 s to save their work") in world.events("llama")
+    assert ("StoppingPods", "Stopping 2 pods of attempt 1: they have 20 s to save their work") in world.events("llama")
 
 
 @needs_isolation

@@ -50,7 +50,7 @@ def test_it_writes_a_copy_as_the_override_of_its_cluster_says(world):
     assert copy["metadata"]["labels"]["site"] == "north"
     assert image_of(world.job("llama").manifest) == "example.com/train"
     # Its pods may run before the worker has written down that it sent it.
-    told = ("ApplyOverridePolicySucceed", "Written for north as ClusterOverridePolicy mirror says")
+    told = ("ApplyOverridePolicySucceed", "Applied to the copy for north: ClusterOverridePolicy mirror")
     world.until(lambda: told in world.events("llama"), "the override is in its timeline")
 
 
@@ -64,7 +64,7 @@ def test_it_leaves_copies_elsewhere_as_they_are(world):
 def test_it_sends_nothing_whose_gang_an_override_would_change(world):
     world.member("north", 4)
     world.apply(POLICY, MORE_GPUS, pytorch_job("llama", duration="10h"))
-    told = "would change what role worker asks"
+    told = "would change the replicas or requests of role worker"
     world.until(lambda: any(told in message for _, message in world.events("llama")), "it is told")
     assert world.copies() == {"north": []}
 

@@ -28,7 +28,7 @@ def test_it_refuses_what_it_would_drop(kind, message):
 
 def test_it_refuses_a_part_that_stands_twice_since_a_server_would_merge_both():
     template = field(3, field(2, field(10, b"gpu-0"))) + field(3, field(2, field(3, b"Never")))
-    with pytest.raises(KubeError, match="stands twice"):
+    with pytest.raises(KubeError, match="is duplicated"):
         protobuf.document(enveloped("apps/v1", "Deployment", field(2, template)))
 
 

@@ -27,7 +27,7 @@ def staff(db):
         user = person(name, *([(role, "")] if role else []))
         get_user_model().objects.filter(pk=user.pk).update(is_staff=True)
         client = Client()
-        client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+        client.force_login(user, "fleet.api.sign_in.passwords.PasswordBackend")
         return client
 
     return signed_in

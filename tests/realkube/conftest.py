@@ -1,14 +1,17 @@
-"""Three real members for the whole session, and a world of the product around them for each test."""
+"""Three real members for all files, and a world of the product around them for each test."""
 
 import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from tests.realkube.builders import RealWorld
 from tests.realkube.control_plane import Etcd
 from tests.realkube.member import RealMember
+from tests.support import kept
 from tests.support.fixtures import unswept, worker, world
 from tests.support.world import World
 
@@ -17,9 +20,16 @@ NAMES = ("north", "south", "west")
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
-def members(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RealMember]]:
-    home = tmp_path_factory.mktemp("realkube")
+@pytest.fixture(scope="module")
+def members(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[RealMember]:
+    started: list[RealMember] = kept.for_folder(
+        request, "members", lambda: running_members(tmp_path_factory.mktemp("realkube"))
+    )
+    return started
+
+
+@contextmanager
+def running_members(home: Path) -> Iterator[list[RealMember]]:
     etcd = Etcd(home / "etcd")
     members = [RealMember(name, home, etcd, 4, 4) for name in NAMES]
     etcd.start()

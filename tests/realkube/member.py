@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -38,11 +38,11 @@ _CONNECTIONS = 48
 class RealMember:
     """Shared by all tests of a session. Each begins with `clear` and uses a namespace of its own."""
 
-    def __init__(self, name: str, home: Path, etcd: Etcd, *gpus: int) -> None:
-        """``gpus``: of each node."""
+    def __init__(self, name: str, home: Path, etcd: Etcd, *gpus: int, flags: Sequence[str] = ()) -> None:
+        """``gpus``: of each node; ``flags``: further ones of the API server."""
         self.name, self._home = name, home / name
         self._pools = tuple(Pool(f"pool{i}", 1, gpus=count) for i, count in enumerate(gpus))
-        self.plane = RealControlPlane(self._home, etcd, "--kubelet-preferred-address-types=InternalIP")
+        self.plane = RealControlPlane(self._home, etcd, "--kubelet-preferred-address-types=InternalIP", *flags)
         self.line = Line(self.plane.port)
         self._started = ExitStack()
 

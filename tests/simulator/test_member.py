@@ -7,7 +7,7 @@ import pytest
 
 from fleet.kube.resources import CONFIG_MAPS, JOBS, NODES, POD_GROUPS, PODS, PYTORCH_JOBS, SERVICES
 from fleet.member.client import MemberClient
-from fleet.member.errors import MemberAway
+from fleet.member.errors import MemberAway, MemberError
 from simulator.fault_parser import BadFault, parse
 from simulator.member import SimulatedMember
 from tests.simulator.casting import (
@@ -238,3 +238,19 @@ def test_a_process_knows_the_addresses_of_its_pod_and_node_from_its_first_start(
     expect(client, "llama", "Succeeded")
     status = client.get(PODS.path(NAMESPACE, "llama-master-0"))["status"]
     assert client.get_text(PODS.path(NAMESPACE, "llama-master-0", "log")).split() == [status["podIP"], status["hostIP"]]
+
+
+def test_it_keeps_the_log_of_the_run_before_a_restart(north: PAIR) -> None:
+    made, client = north
+    spec = {"restartPolicy": "Always", "containers": [{"name": "main", "image": "i"}]}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "again"}, "spec": spec}
+    client.create(PODS.path(NAMESPACE), body)
+    path = PODS.path(NAMESPACE, "again")
+    until(lambda: (client.get(path).get("status") or {}).get("phase") == "Running")
+    with pytest.raises(MemberError, match='previous terminated container "main" in pod "again" not found'):
+        client.get_text(f"{path}/log", {"previous": "true"})
+    made.disturb(parse(["crash-pod", f"{NAMESPACE}/again", "3"]))
+    until(lambda: client.get(path)["status"]["containerStatuses"][0]["restartCount"] == 1)
+    former = client.get_text(f"{path}/log", {"previous": "true"})
+    until(lambda: client.get_text(f"{path}/log") != former)
+    assert client.get_text(f"{path}/log", {"previous": "true", "tailLines": "1"}).count("\n") <= 1

@@ -1,67 +1,101 @@
-"""Runs one try at a work in a process of its own, which kills itself with SIGKILL at the n-th line of our code it comes to.
+"""Runs one try at a work in a process of its own, which kills itself with SIGKILL right before or after its n-th effect.
 
-A line that runs again does not count again.
-
-Started once; each request forks, so that a step costs milliseconds. Reads ``work_id line`` per request from its input and
-answers ``killed`` or ``done``: when a run is done before its line comes up, there are no more steps.
+An effect is a write to the database or to a member. Between two of them nothing changes, and a transaction is gone with every
+write of it, so these are all the steps there are. Started once, it forks for each request, so that a step costs milliseconds:
+it reads words of which the last is the step, and answers ``killed`` or ``done``. When a run is done before its step comes up,
+there are no more steps.
 """
 
-import importlib
+import gc
 import os
 import signal
 import sys
-from types import FrameType
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
+from unittest.mock import patch
 
 import django
+import urllib3
 
-USUAL = (
-    "jobs.services.dispatch.dispatcher jobs.services.dispatch.member_objects jobs.services.dispatch.dependents "
-    "jobs.services.lifecycle.works jobs.services.failover.failover"
-)
-STEPS_IN = frozenset(os.environ.get("KILLER_STEPS_IN", USUAL).split())
-"""Modules whose lines are steps."""
+_WRITES = ("INSERT", "UPDATE", "DELETE")
+_READS = ("GET", "HEAD")
 
 
-def main() -> None:
-    django.setup()
+def serve(attempt: Callable[..., None]) -> None:
+    """``attempt`` is given the words of a request but the step. The product must have been set up by now."""
     from django.conf import settings
     from django.db import connections
 
     settings.DATABASES["default"]["NAME"] = os.environ["KILLER_DATABASE"]
     connections.close_all()
-    for module in STEPS_IN:
-        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()
     print("ready", flush=True)
     for request in sys.stdin:
-        work_id, line = (int(word) for word in request.split())
+        *words, step = request.split()
         child = os.fork()
         if child == 0:
-            _try(work_id, line)
+            with Steps(int(step)):
+                attempt(*words)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         print("killed" if os.WIFSIGNALED(status) else "done" if status == 0 else f"broke {status}", flush=True)
 
 
-def _try(work_id: int, line: int) -> None:
+class Steps(ExitStack):
+    """Counts what this process does to the world, and kills it at one of them."""
+
+    def __init__(self, last: int) -> None:
+        super().__init__()
+        self._last, self._passed = last, 0
+
+    def __enter__(self) -> "Steps":
+        from django.db import connection
+
+        super().__enter__()
+        self.enter_context(connection.execute_wrapper(self._execute))
+        self.enter_context(patch.object(urllib3.PoolManager, "urlopen", self._request(urllib3.PoolManager.urlopen)))
+        return self
+
+    def _pass(self) -> None:
+        self._passed += 1
+        if self._passed == self._last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def _execute(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        from django.db import connection
+
+        if not sql.startswith(_WRITES):
+            return execute(sql, *rest)
+        self._pass()
+        result = execute(sql, *rest)
+        if not connection.in_atomic_block:
+            self._pass()
+        return result
+
+    def _request(self, send: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(pool: Any, method: str, *rest: Any, **named: Any) -> Any:
+            if method in _READS:
+                return send(pool, method, *rest, **named)
+            self._pass()
+            response = send(pool, method, *rest, **named)
+            self._pass()
+            return response
+
+        return counted
+
+
+def push(work_id: str) -> None:
     from django.utils import timezone
 
     from jobs.services.dispatch import dispatcher
 
-    seen: set[tuple[str, int]] = set()
-
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        if frame.f_globals.get("__name__") not in STEPS_IN:
-            return None
-        if event == "line":
-            seen.add((frame.f_code.co_filename, frame.f_lineno))
-            if len(seen) == line:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return trace
-
-    sys.settrace(trace)
-    dispatcher.push(work_id, timezone.now)
+    dispatcher.push(int(work_id), timezone.now)
 
 
 if __name__ == "__main__":
-    main()
+    django.setup()
+    from jobs.services.dispatch import dispatcher  # noqa: F401 - each fork has it
+
+    serve(push)

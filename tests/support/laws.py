@@ -36,7 +36,7 @@ def remove_copies() -> None:
     for pk in Work.objects.filter(state=Work.State.WITHDRAWING).values_list("pk", flat=True):
         claimed = works.claim(pk, now)
         assert claimed is not None
-        dispatcher._mark_gone(claimed, now)
+        dispatcher._mark_removed(claimed, now)
 
 
 def _ended(job: Job) -> set[int]:

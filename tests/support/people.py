@@ -24,3 +24,17 @@ def client_of(user: Any) -> APIClient:
     client = APIClient(enforce_csrf_checks=True)
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
     return client
+
+
+def roles_in(own: str) -> dict[str, tuple[str, str] | None]:
+    """The grant of each role of the authorisation matrices, in one namespace or in all. A team lead has a quota node too."""
+    return {
+        "nobody": None,
+        "viewer": (Grant.Role.VIEWER, own),
+        "lead": (Grant.Role.VIEWER, own),
+        "editor": (Grant.Role.EDITOR, own),
+        "reader": (Grant.Role.VIEWER, ""),
+        "writer": (Grant.Role.EDITOR, ""),
+        "quotas": (Grant.Role.QUOTA_ADMIN, ""),
+        "admin": (Grant.Role.FLEET_ADMIN, ""),
+    }

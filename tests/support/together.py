@@ -14,9 +14,12 @@ FOLDERS = frozenset({"tests/contract", "tests/realkube"})
 
 def scope_of(nodeid: str) -> str:
     """What one process runs whole: the folder or the file of the test."""
-    file = nodeid.partition("::")[0]
-    folder = file.rpartition("/")[0]
-    return folder if folder in FOLDERS else file
+    folder = folder_of(nodeid)
+    return folder if folder in FOLDERS else nodeid.partition("::")[0]
+
+
+def folder_of(nodeid: str) -> str:
+    return nodeid.partition("::")[0].rpartition("/")[0]
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # of a module without types

@@ -7,8 +7,9 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from simulator.member import SimulatedMember
 from simulator.node.nodes import Pool
 
 PATIENCE_S = 30.0
+POLL_S = 0.1
+"""Each look is a query or more, in which other tests do not run."""
 
 POLICY = """
 apiVersion: policy.one.alibabacloud.com/v1alpha1
@@ -78,10 +81,23 @@ class World:
         self.clients: dict[str, MemberClient] = {}
 
     def member(
-        self, name: str, *nodes: int, time_scale: float = 20.0, scheduler: str = "", **options: Any
+        self,
+        name: str,
+        *nodes: int,
+        time_scale: float = 20.0,
+        scheduler: str = "",
+        models: Sequence[str] = (),
+        **options: Any,
     ) -> SimulatedMember:
-        """A running member with one node for each number of GPUs, joined to the fleet and known in full."""
-        pools = tuple(Pool(f"pool{i}", 1, "64", "512Gi", gpus) for i, gpus in enumerate(nodes))
+        """A running member with one node for each number of GPUs, joined to the fleet and known in full.
+
+        ``models`` are those of the nodes' GPUs, in the same order.
+        """
+        models = [*models, *[""] * (len(nodes) - len(models))]
+        pools = tuple(
+            Pool(f"pool{i}", 1, "64", "512Gi", gpus, gpu_model=model)
+            for i, (gpus, model) in enumerate(zip(nodes, models, strict=True))
+        )
         made = SimulatedMember(name, self.home / name, Shape(pools, {}, scheduler), time_scale=time_scale, **options)
         made.start()
         self.members[name] = made
@@ -131,7 +147,7 @@ class World:
             if time.monotonic() > deadline:
                 states = [(j.name, j.state, str(j.cluster), (j.reason or {}).get("message")) for j in Job.objects.all()]
                 raise AssertionError(f"never true: {told}; jobs: {states}")
-            time.sleep(0.05)
+            time.sleep(POLL_S)
 
     def expect(self, name: str, state: str, *, on: str = "", patience_s: float = PATIENCE_S) -> Job:
         def there() -> bool:
@@ -167,9 +183,11 @@ class World:
 
 
 class Beat:
-    """The beat's entries that jobs need, three times as often as the product's: each takes 25 ms of processor time."""
+    """The beat's entries that jobs need, more often than in the product."""
 
     def __init__(self) -> None:
+        self._sweeper = sweep.Sweeper()
+        self._sweeper.longest_pause = timedelta(seconds=2)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -182,8 +200,8 @@ class Beat:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stop.wait(0.6):
+        while not self._stop.wait(0.8):
             cluster_health.check_all(timezone.now())
             rediscovery.start(timezone.now(), random.Random(0))
-            sweep.run(timezone.now())
+            self._sweeper.run(timezone.now())
         connections.close_all()

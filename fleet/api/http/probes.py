@@ -9,11 +9,10 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Max
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 
-from fleet.db import migrated
+from fleet.db import clock, migrated
 from fleet.models import Heartbeat
 from fleet.services.operations import lease_requests
 from fleet.services.watching import leases
@@ -45,7 +44,7 @@ def check_readiness() -> tuple[bool, dict[str, Check]]:
         checks["migrations"] = run_check(_migrations)
     checks["broker"] = run_check(_broker)
     if checks.get("migrations", {}).get("ok"):
-        checks |= _heartbeats(timezone.now())
+        checks |= _heartbeats(clock.now())
         checks[lease_requests.SCHEDULER] = _cycles()
     return all(check["ok"] for check in checks.values()) and len(checks) == len(ROLES) + 4, checks
 

@@ -3,12 +3,12 @@
 from typing import Any
 
 from django.conf import settings
-from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from fleet.db import clock
 from fleet.errors import Forbidden
 from fleet.limits import USERS
 from fleet.models import Token
@@ -26,7 +26,7 @@ class TokenAuthentication(BaseAuthentication):
         if scheme.lower() != "bearer":
             return None
         try:
-            token = access.verify(text.strip(), now=timezone.now())
+            token = access.verify(text.strip(), now=clock.now())
         except Forbidden as e:
             refused_sign_ins.count(str(request.META.get("REMOTE_ADDR", "")), Refusal.TOKENS_AT_REST)
             raise AuthenticationFailed(e.message) from e
@@ -45,6 +45,18 @@ class CountedSession(SessionAuthentication):
         if authenticated is not None and (key := request._request.session.session_key):
             USERS.learn(key.encode("latin-1"), authenticated[0].pk)
         return authenticated
+
+
+def user_of_now(request: Request) -> Any:
+    """The user of a request that is still being answered, if its credentials are still good; else None."""
+    if isinstance(request.auth, Token):
+        text = get_authorization_header(request).decode("latin-1").partition(" ")[2]
+        try:
+            return access.verify(text.strip(), now=clock.now()).user
+        except Forbidden:
+            return None
+    key = request._request.session.session_key
+    return access.session_user(key) if key else None
 
 
 class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # as below

@@ -1,18 +1,15 @@
-"""Signing in and out, and who one is: the console's session, one's own tokens, the one-time link."""
+"""Signing in and out, and who one is: the console's session and one's own tokens."""
 
 from typing import Any, cast
 
+from django.conf import settings
 from django.contrib.auth import authenticate, login, logout
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest
 from django.middleware.csrf import get_token
-from django.utils import timezone
-from django.utils.html import escape
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import mixins, viewsets
+from rest_framework import mixins, serializers, viewsets
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.permissions import AllowAny
@@ -25,17 +22,23 @@ from fleet.api.serializers import (
     MeSerializer,
     MintedTokenSerializer,
     NewTokenSerializer,
+    ProblemSerializer,
     SessionSerializer,
     SignInSerializer,
     TokenSerializer,
     new_token,
 )
-from fleet.errors import InvalidInput
+from fleet.api.sign_in.second_factor import EnrolmentSerializer, shown
+from fleet.db import clock
 from fleet.models import Token
-from fleet.services.authorization import access
+from fleet.services.authorization import access, second_factors
+from fleet.services.authorization.second_factors import Verdict
 from fleet.services.clusters import process_pods
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+class SecondFactorWantedSerializer(ProblemSerializer):
+    second_factor = serializers.ChoiceField(["code", "enrolment"])
+    enrolment = EnrolmentSerializer(allow_null=True)
 
 
 class SessionView(APIView):
@@ -47,19 +50,23 @@ class SessionView(APIView):
     def get(self, request: Request) -> Response:
         get_token(request._request)
         who = {"signed_in": request.user.is_authenticated, "username": request.user.get_username()}
-        return Response({**who, "process_pods": bool(process_pods.namespaces())})
+        return Response({**who, "process_pods": bool(process_pods.namespaces()), "oidc": settings.CONVOY_OIDC.name})
 
-    @extend_schema(request=SignInSerializer, responses=MeSerializer)
+    @extend_schema(request=SignInSerializer, responses={200: MeSerializer, 401: SecondFactorWantedSerializer})
     def post(self, request: Request) -> Response:
+        """Right name and password, and 401 with `second_factor`: send them again with a `code` as well. Where it must be set up
+        first, the answer has what an authenticator app needs, and the answer to the right code has recovery codes.
+        """
         SessionAuthentication().enforce_csrf(request)
         given = SignInSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         plain = request._request
         user = authenticate(request=plain, **given.validated_data)
         if user is None:
-            self._refuse(plain)
+            return self._refuse(plain)
         login(plain, user)
-        return Response(MeSerializer(me(user)).data)
+        codes = getattr(plain, "recovery_codes", None)
+        return Response({**MeSerializer(me(user)).data, **({"recovery_codes": codes} if codes else {})})
 
     @extend_schema(request=None, responses={204: None})
     def delete(self, request: Request) -> Response:
@@ -67,13 +74,22 @@ class SessionView(APIView):
         logout(request._request)
         return Response(status=204)
 
-    def _refuse(self, plain: HttpRequest) -> None:
+    def _refuse(self, plain: HttpRequest) -> Response:
         """Its own answer for a lock-out: the middleware of the limiter would send a page."""
+        verdict = getattr(plain, "second_factor", None)
+        if verdict in (Verdict.WANTED, Verdict.ENROLMENT_WANTED):
+            return _wanted(plain, verdict)
         if wait := getattr(plain, "wait_s", 0):
             raise Throttled(wait=wait, detail="too many attempts to sign in as this user: try again in a moment")
         if getattr(plain, "axes_locked_out", False):
             plain.axes_locked_out = False  # type: ignore[attr-defined]  # axes reads and writes it
             raise Throttled(detail="too many failed attempts: wait a quarter of an hour, or ask for a sign-in link")
+        if verdict is Verdict.LOCKED:
+            raise Throttled(
+                detail="too many wrong codes: wait a quarter of an hour, or have a fleet admin reset the second factor"
+            )
+        if verdict is Verdict.WRONG:
+            raise AuthenticationFailed("the code is wrong, or was used: wait for the next one")
         raise AuthenticationFailed("the user name or the password is wrong")
 
 
@@ -106,38 +122,27 @@ class TokenViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Token]):
 
     @extend_schema(request=NewTokenSerializer, responses={201: MintedTokenSerializer})
     def create(self, request: Request) -> Response:
-        row, text = access.mint(self.user, **new_token(request), now=timezone.now())
+        row, text = access.mint(self.user, **new_token(request), now=clock.now())
         row.token = text  # type: ignore[attr-defined]  # for the serializer
         return Response(MintedTokenSerializer(row).data, status=201)
 
     @extend_schema(request=None, responses={204: None}, parameters=[OpenApiParameter("id", int, OpenApiParameter.PATH)])
     def destroy(self, request: Request, pk: str) -> Response:
-        access.revoke(self.user, min(int(pk), 2**62), now=timezone.now(), by=request.auth)
+        access.revoke(self.user, min(int(pk), 2**62), now=clock.now(), by=request.auth)
         return Response(status=204)
+
+
+def _wanted(plain: HttpRequest, verdict: Verdict) -> Response:
+    """The question for a code; with a new secret where the user has none, whose password was right."""
+    detail = "a code of your authenticator app, or a recovery code, is needed as well"
+    more: dict[str, Any] = {"second_factor": "code", "enrolment": None}
+    if verdict is Verdict.ENROLMENT_WANTED:
+        detail = "fleet admins need a second factor here: set up an authenticator app, and send a code of it as well"
+        more = {"second_factor": "enrolment", "enrolment": shown(second_factors.begin(plain.second_factor_user))}  # type: ignore[attr-defined]
+    body = {"type": "about:blank", "title": "Not signed in", "status": 401, "detail": detail, **more}
+    return Response(body, status=401, content_type="application/problem+json")
 
 
 def me(user: Any) -> dict[str, Any]:
     held = [{"role": each.role, "namespace": each.namespace} for each in access.roles(user)]
     return {"username": user.get_username(), "roles": held, "can": access.can(user)}
-
-
-_SIGN_IN_PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Convoy</title>
-<link rel="icon" href="data:,">
-<main><h1>Convoy</h1><form method="post"><input type="hidden" name="csrfmiddlewaretoken" value="{token}">
-<p>This link signs you in once.</p><button autofocus>Sign in</button></form></main></html>
-"""
-
-
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def sign_in_by_link(request: HttpRequest, text: str) -> HttpResponse:
-    """Opening the link asks; the button signs in. So a preview uses nothing up, and no other site signs a browser in by it."""
-    if request.method != "POST":
-        return HttpResponse(_SIGN_IN_PAGE.format(token=escape(get_token(request))))
-    try:
-        user = access.use_signin_link(text, now=timezone.now())
-    except InvalidInput as e:
-        return HttpResponse(e.message, status=410, content_type="text/plain; charset=utf-8")
-    login(request, user, backend=BACKEND)
-    return HttpResponseRedirect("/")

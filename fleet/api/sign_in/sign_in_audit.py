@@ -7,6 +7,7 @@ look at the password, and counted by address (`fleet.services.auditing.refused_s
 from typing import Any
 
 from axes.signals import user_locked_out
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.dispatch import receiver
@@ -19,8 +20,9 @@ from fleet.services.auditing.refused_sign_ins import UNKNOWN, Refusal
 
 @receiver(user_logged_in)
 def signed_in(request: HttpRequest, user: Any, **_: Any) -> None:
-    by_link = request.path.startswith("/signin/")
-    _note(request, "sign-in", user.get_username(), message="by a sign-in link" if by_link else "")
+    ways = {"/signin/": "by a sign-in link", "/oidc/": f"with an account of {settings.CONVOY_OIDC.issuer}"}
+    message = next((way for path, way in ways.items() if request.path.startswith(path)), "")
+    _note(request, "sign-in", user.get_username(), message=message)
 
 
 @receiver(user_logged_out)
@@ -35,6 +37,9 @@ def sign_in_failed(credentials: dict[str, Any], request: HttpRequest | None = No
         return None
     if getattr(request, "wait_s", None):
         return refused_sign_ins.count(_address(request), Refusal.PASSWORDS)
+    if (verdict := getattr(request, "second_factor", None)) is not None:
+        first = "link" if request.path.startswith("/signin/") else "password"
+        return _note(request, "sign-in", _known(credentials), refused=f"right {first}, {verdict.value}")
     is_locked = getattr(request, "axes_locked_out", False)
     _note(request, "sign-in", _known(credentials), refused="locked out" if is_locked else "wrong user name or password")
     return None

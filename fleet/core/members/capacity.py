@@ -8,10 +8,11 @@ database, no wire, and nothing of jobs.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from sys import intern
 
 from fleet.core.members.observed import Amounts, Key, ObservedNode, ObservedPod
 
-Stand = tuple[ObservedNode, Amounts]
+NodeState = tuple[ObservedNode, Amounts]
 """A node and the sum of what the pods on it ask."""
 
 
@@ -19,7 +20,7 @@ Stand = tuple[ObservedNode, Amounts]
 class Difference:
     """What has to be written so that the world outside equals the ledger."""
 
-    changed: dict[str, Stand]
+    changed: dict[str, NodeState]
     gone: frozenset[str]
     gained: bool
     """Whether some usable node has more room of something than before."""
@@ -31,8 +32,10 @@ class Ledger:
 
     _nodes: dict[str, ObservedNode] = field(default_factory=dict)
     _pods: dict[Key, tuple[str, Amounts]] = field(default_factory=dict)
+    _requests: dict[tuple[tuple[str, int], ...], Amounts] = field(default_factory=dict)
+    """Each different request once."""
     _requested: dict[str, Amounts] = field(default_factory=dict)
-    _settled: dict[str, Stand] = field(default_factory=dict)
+    _settled: dict[str, NodeState] = field(default_factory=dict)
     _touched: set[str] = field(default_factory=set)
 
     def place(self, label: str) -> str:
@@ -55,18 +58,22 @@ class Ledger:
 
     def relist_pods(self, pods: Iterable[ObservedPod]) -> None:
         self._touched |= self._requested.keys()
-        self._pods, self._requested = {}, {}
+        self._pods, self._requests, self._requested = {}, {}, {}
         for pod in pods:
             self.see_pod(pod)
 
     def see_pod(self, pod: ObservedPod) -> None:
-        now = (pod.node, pod.request) if pod.counts else None
+        now = (intern(pod.node), self._shared(pod.request)) if pod.counts else None
         if self._pods.get(pod.key) == now:
             return
         self.lose_pod(pod.key)
         if now:
             self._pods[pod.key] = now
             self._add(pod.node, pod.request, 1)
+
+    def _shared(self, request: Amounts) -> Amounts:
+        """The equal request of an earlier pod: most pods of a cluster are of a few templates."""
+        return self._requests.setdefault(tuple(sorted(request.items())), request)
 
     def lose_pod(self, key: Key) -> None:
         before = self._pods.pop(key, None)
@@ -81,13 +88,13 @@ class Ledger:
         """The sum of what the pods on this node request; resources that none requests are absent."""
         return dict(self._requested.get(node) or {})
 
-    def remember(self, stands: dict[str, Stand]) -> None:
+    def remember(self, states: dict[str, NodeState]) -> None:
         """Takes these, the rows as they are, for what is written; every node is compared with them next."""
-        self._settled = stands
-        self._touched |= stands.keys() | self._nodes.keys()
+        self._settled = states
+        self._touched |= states.keys() | self._nodes.keys()
 
     def difference(self) -> Difference:
-        changed: dict[str, Stand] = {}
+        changed: dict[str, NodeState] = {}
         gone: set[str] = set()
         gained = False
         for name in self._touched:
@@ -140,6 +147,6 @@ def exceeds(kept: Sequence[tuple[Amounts, Sequence[str]]], taken: Iterable[tuple
     return any(amount > 0 for node in left.values() for amount in node.values())
 
 
-def _gains(before: Stand | None, now: Stand) -> bool:
+def _gains(before: NodeState | None, now: NodeState) -> bool:
     was = free(*before) if before else {}
     return any(amount > was.get(name, 0) for name, amount in free(*now).items())

@@ -35,7 +35,7 @@ EFFECTS = ("NoSchedule", "NoExecute")
 CREDENTIALS_REFUSED = "CredentialsRefused"
 CREDENTIALS_UNREADABLE = "CredentialsUnreadable"
 DISRUPTION = "DisruptionSuspected"
-"""Reasons of a member that is out of our sight through a fault on our side."""
+"""Reasons of a member that cannot be observed because of a fault of Convoy."""
 UNJUDGED = frozenset({CREDENTIALS_REFUSED, CREDENTIALS_UNREADABLE, DISRUPTION})
 _LONGEST_MESSAGE = 500
 

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from fleet.core import units
-from fleet.core.members import marks, pod_details
+from fleet.core.members import marks, pod_details, pod_state
 from fleet.kube import names
 from fleet.kube.quantities import QuantityError
 
@@ -77,6 +77,8 @@ class OwnPod:
     running_since: datetime | None = None
     details: str = ""
     """The rest of what is shown of it, as JSON (`fleet.core.members.pod_details`): one text takes the least memory."""
+    state: str = ""
+    """Annotations that are kept for later attempts of the job, as JSON (`fleet.core.members.pod_state`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,7 @@ def _own(mark: Mark, manifest: Manifest, role_of: RoleReader) -> OwnPod:
         disruption=_disruption(status)[:64],
         running_since=_running_since(containers),
         details=pod_details.read(manifest),
+        state=pod_state.read(_part(meta, "annotations"), index),
     )
 
 

@@ -1,7 +1,7 @@
-"""The definitions of the kinds of training, as files: a member without operators is given them, the fleet explains by them.
+"""The CustomResourceDefinitions of the training kinds, stored as files.
 
-Where a definition leaves something open that is the same everywhere (what pods are made of, how a job runs as a whole), the
-document that explains it says more than the definition: a server would have to copy it into each.
+Simulated members serve them, and the fleet uses their schemas for ``explain``, validation and defaults. Where a definition does
+not describe a common part (pod templates, the spec of a Job, ``runPolicy``), the documents here add its description.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _HERE = Path(__file__).parent
 _REFERENCE = "#/components/schemas/"
 _PODS = ("template", "submitterPodTemplate")
 _JOB = ("template", "spec")
-"""Where a definition leaves a batch Job open."""
+"""The path at which definitions have a Job template that they do not describe."""
 _PART = "runPolicy"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """Each process of the product reads the definitions once: 16 ms with libyaml, 116 ms without."""
@@ -29,19 +29,19 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @cache
 def definitions() -> tuple[Document, ...]:
-    """Each as a member is sent it; not to be changed."""
+    """The definitions as they are sent to a member. They are cached: do not change them."""
     return tuple(_read(file) for file in sorted(_HERE.glob("*.yaml")))
 
 
 @cache
 def printed(resource: Resource) -> tuple[Document, ...]:
-    """The columns that a kind defined here is printed with."""
+    """The ``additionalPrinterColumns`` of a kind that is defined here."""
     return tuple((_version(resource) or {}).get("additionalPrinterColumns") or ())
 
 
 @cache
 def short_names(resource: Resource) -> tuple[str, ...]:
-    """What may be typed instead of the plural of a kind defined here."""
+    """The short names of a kind that is defined here."""
     for spec in (definition["spec"] for definition in definitions()):
         if (spec["group"], spec["names"]["plural"]) == (resource.group, resource.plural):
             return tuple(spec["names"].get("shortNames") or ())
@@ -50,47 +50,47 @@ def short_names(resource: Resource) -> tuple[str, ...]:
 
 @cache
 def document(resource: Resource) -> Document | None:
-    """What explains the objects of a kind that is defined here, with references to `components`; None for others."""
-    found = _version(resource)
-    return None if found is None else _explained((), found["schema"]["openAPIV3Schema"])
+    """The OpenAPI schema of a kind that is defined here, with references to `components`. None for other kinds."""
+    version = _version(resource)
+    return None if version is None else _explained((), version["schema"]["openAPIV3Schema"])
 
 
 def explained(resource: Resource, defined: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """A definition's own document, or that of here if it is the definition of here."""
-    found = _version(resource)
-    same = found is not None and found["schema"]["openAPIV3Schema"] == defined
+    """The schema ``defined`` by a member's definition; if that is the same as the one here, the extended one from here."""
+    version = _version(resource)
+    same = version is not None and version["schema"]["openAPIV3Schema"] == defined
     return document(resource) if same else defined
 
 
 def components() -> dict[str, Document]:
-    """What the documents refer to."""
+    """The schemas that the documents refer to, by name."""
     return {**builtin.documents(TEMPLATE), **builtin.documents("JobSpec")}
 
 
 @cache
 def schema(resource: Resource) -> Schema | None:
-    """Schema by which unknown fields are reported."""
-    found = document(resource)
-    return of_kind(found, _named) if found else None
+    """The schema that reports unknown fields, also inside pod templates."""
+    described = document(resource)
+    return of_kind(described, _named) if described else None
 
 
 @cache
 def kept(resource: Resource) -> Schema | None:
-    """By this, such fields are dropped: below pods, where every release of Kubernetes has new ones, none is."""
-    found = document(resource)
-    return of_kind(found, lambda name: ANY) if found else None
+    """The schema that drops unknown fields. It keeps them inside pod templates, where newer Kubernetes releases add fields."""
+    described = document(resource)
+    return of_kind(described, lambda name: ANY) if described else None
 
 
 @cache
 def defaults(resource: Resource) -> Schema | None:
-    """By this, an object is shown with the defaults of its definition; None for a kind that has none."""
-    found = document(resource)
-    return kept(resource) if found and _has_default(found) else None
+    """The schema that adds the defaults of the definition to an object that is shown. None for a kind without defaults."""
+    described = document(resource)
+    return kept(resource) if described and _has_default(described) else None
 
 
-def _has_default(found: Any) -> bool:
-    if isinstance(found, dict):
-        return "default" in found or any(_has_default(each) for each in found.values())
+def _has_default(node: Any) -> bool:
+    if isinstance(node, dict):
+        return "default" in node or any(_has_default(inner) for inner in node.values())
     return False
 
 
@@ -109,29 +109,29 @@ def _version(resource: Resource) -> Document | None:
     return None
 
 
-def _explained(path: tuple[str, ...], found: Document) -> Document:
-    if _open(found) and path:
+def _explained(path: tuple[str, ...], node: Document) -> Document:
+    if _open(node) and path:
         if path[-1] in _PODS:
-            return _refers(found, TEMPLATE)
+            return _refers(node, TEMPLATE)
         if path[-2:] == _JOB:
-            return _refers(found, "JobSpec")
+            return _refers(node, "JobSpec")
         if path[-1] == _PART:
             return _part(_PART)
-    made = dict(found)
-    if "properties" in found:
-        made["properties"] = {name: _explained((*path, name), each) for name, each in found["properties"].items()}
+    result = dict(node)
+    if "properties" in node:
+        result["properties"] = {name: _explained((*path, name), field) for name, field in node["properties"].items()}
     for inner in ("items", "additionalProperties"):
-        if isinstance(found.get(inner), dict):
-            made[inner] = _explained((*path, ""), found[inner])
-    return made
+        if isinstance(node.get(inner), dict):
+            result[inner] = _explained((*path, ""), node[inner])
+    return result
 
 
-def _open(found: Document) -> bool:
-    return bool(found.get("x-kubernetes-preserve-unknown-fields")) and "properties" not in found
+def _open(node: Document) -> bool:
+    return bool(node.get("x-kubernetes-preserve-unknown-fields")) and "properties" not in node
 
 
-def _refers(found: Document, name: str) -> Document:
-    return {"description": found["description"], "allOf": [{"$ref": f"{_REFERENCE}{name}"}]}
+def _refers(node: Document, name: str) -> Document:
+    return {"description": node["description"], "allOf": [{"$ref": f"{_REFERENCE}{name}"}]}
 
 
 @cache

@@ -1,6 +1,6 @@
-"""What a client sends, read: JSON, YAML as far as it is JSON, and the few protobuf messages kubectl insists on.
+"""Parses request bodies: JSON, YAML that can be expressed as JSON, and the few protobuf messages that kubectl always sends.
 
-A field that is written twice is reported, because only one of the two values can be meant.
+Duplicate fields are reported, because only one of the values can be intended.
 """
 
 import json
@@ -18,11 +18,11 @@ from fleet.kube.requests.status import KubeError
 class Body:
     value: Any
     duplicates: tuple[str, ...] = ()
-    """Where a field stands twice, as ``spec.list[0].x``; the last of them counts."""
+    """The paths of duplicate fields, such as ``spec.list[0].x``. The last value counts."""
 
 
 class _Twice(dict[str, Any]):
-    """An object some of whose fields were written more than once."""
+    """An object with duplicate fields."""
 
     __slots__ = ("names",)
 
@@ -32,21 +32,21 @@ class _Twice(dict[str, Any]):
 
 
 class _Pairs:
-    """Makes objects of their pairs, and remembers whether any was unlike the others."""
+    """Builds objects from pairs, and remembers whether any had duplicate fields."""
 
     def __init__(self) -> None:
         self.twice = False
 
     def __call__(self, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) == len(pairs):
-            return found
+        result = dict(pairs)
+        if len(result) == len(pairs):
+            return result
         self.twice = True
         return _Twice(pairs, _repeated(name for name, _ in pairs))
 
 
 def read(raw: bytes, content_type: str, *, any_text: bool = False) -> Body:
-    """Nothing sent is an empty object; raises BadRequest for what cannot be read. ``any_text``: see `reader.read_json`."""
+    """Parses a body. An empty one is an empty object. Raises BadRequest. ``any_text``: see `reader.read_json`."""
     if not raw:
         return Body({})
     if raw.startswith(protobuf.MAGIC):
@@ -56,7 +56,7 @@ def read(raw: bytes, content_type: str, *, any_text: bool = False) -> Body:
         value = _of_yaml(raw, pairs) if "yaml" in content_type else reader.read_json(raw, pairs, any_text=any_text)
     except Unreadable as e:
         raise KubeError(400, f"the object provided is unrecognized: {str(e)[:300]}") from e
-    return Body(value, tuple(_found(value, ""))) if pairs.twice else Body(value)
+    return Body(value, tuple(_duplicate_paths(value, ""))) if pairs.twice else Body(value)
 
 
 def _of_yaml(raw: bytes, pairs: _Pairs) -> Any:
@@ -74,12 +74,12 @@ def _repeated(names: Iterable[str]) -> list[str]:
     return [name for name, times in Counter(names).items() if times > 1]
 
 
-def _found(value: Any, path: str) -> Iterator[str]:
+def _duplicate_paths(value: Any, path: str) -> Iterator[str]:
     if isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from _found(each, f"{path}[{index}]")
+        for index, inner in enumerate(value):
+            yield from _duplicate_paths(inner, f"{path}[{index}]")
     elif isinstance(value, dict):
         if isinstance(value, _Twice):
             yield from (f"{path}.{name}".lstrip(".") for name in value.names)
-        for name, each in value.items():
-            yield from _found(each, f"{path}.{name}".lstrip("."))
+        for name, inner in value.items():
+            yield from _duplicate_paths(inner, f"{path}.{name}".lstrip("."))

@@ -1,4 +1,4 @@
-"""What a client says beside the object it writes: in whose name, only to see, by force, and how strictly it is to be read."""
+"""The query options of a write: fieldManager, dryRun, force and fieldValidation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class WriteOptions:
 
 
 def read(method: str, query: Mapping[str, str], content_type: str, user_agent: str) -> WriteOptions:
-    """Raises Invalid for what cannot be; a manager who is not named is called as the program that asks."""
+    """Reads the options; raises Invalid. The default of ``fieldManager`` is the name of the client program."""
     kind, applies = _KINDS.get(method, "DeleteOptions"), content_type == APPLY_PATCH
     manager, force = query.get("fieldManager", ""), query.get("force", "") in _TRUTHS
     if len(manager.encode()) > _LONGEST:

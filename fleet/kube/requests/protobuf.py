@@ -1,6 +1,7 @@
-"""The few messages kubectl sends in protobuf whatever a server offers: small core kinds it makes itself, and reviews.
+"""Decodes the few messages that kubectl always sends as protobuf: small core kinds that it creates itself, and reviews.
 
-Reads what is named here and refuses the rest: nothing a person sent is ever dropped. Answers are JSON, which all of them take.
+Only the fields listed here are decoded. A message with any other field is refused, so that no data is lost silently. Responses
+are JSON, which these commands accept.
 """
 
 import base64
@@ -13,7 +14,7 @@ MAGIC = b"k8s\x00"
 
 Value = int | bytes
 Reader = Callable[[list[Value]], Any]
-"""What all the values of one field, in their order, mean."""
+"""Decodes all values of one field, in their order."""
 Fields = Mapping[int, tuple[str, Reader]]
 
 
@@ -24,35 +25,35 @@ def document(raw: bytes) -> dict[str, Any]:
         head = _message(_HEAD)(envelope.get(1, [b""]))
         fields = _KNOWN.get((head.get("apiVersion", ""), head.get("kind", "")))
         if fields is None:
-            said = f"{head.get('apiVersion', '')} {head.get('kind', '')}"
-            raise KubeError(415, f"{said} is not read as protobuf here: write a manifest and apply it")
+            kind = f"{head.get('apiVersion', '')} {head.get('kind', '')}"
+            raise KubeError(415, f"{kind} is not read as protobuf here: write a manifest and apply it")
         return {**head, **_message(fields)(envelope.get(2, [b""]))}
     except (IndexError, UnicodeDecodeError, TypeError) as e:
-        raise KubeError(400, "the body is no message of Kubernetes") from e
+        raise KubeError(400, "the body is not a valid Kubernetes protobuf message") from e
 
 
 def _grouped(message: bytes) -> dict[int, list[Value]]:
-    found: dict[int, list[Value]] = {}
+    grouped: dict[int, list[Value]] = {}
     for number, value in _parts(message):
-        found.setdefault(number, []).append(value)
-    return found
+        grouped.setdefault(number, []).append(value)
+    return grouped
 
 
 def _message(fields: Fields) -> Reader:
-    """An object; what is empty is left out, as JSON would. One that stands twice is refused: a server would merge both."""
+    """A decoder of one message. Empty fields are omitted. Duplicate messages are refused, because a server would merge them."""
 
     def read(values: list[Value]) -> dict[str, Any]:
         if len(values) > 1:
-            raise KubeError(400, "a part of the object stands twice")
-        found: dict[str, Any] = {}
+            raise KubeError(400, "a part of the object is duplicated")
+        document: dict[str, Any] = {}
         for number, inner in _grouped(bytes(_bytes(values[-1]))).items():
             if number in fields:
                 name, reader = fields[number]
                 if (value := reader(inner)) not in ("", {}, False):
-                    found[name] = value
+                    document[name] = value
             elif any(inner):
                 raise KubeError(415, f"field {number} is not read as protobuf here: write a manifest and apply it")
-        return found
+        return document
 
     return read
 
@@ -77,23 +78,23 @@ def _number(values: list[Value]) -> int:
 
 
 def _each(reader: Reader) -> Reader:
-    """A list, of one value an entry."""
+    """A decoder of a list with one value for each entry."""
     return lambda values: [reader([value]) for value in values]
 
 
 def _either(values: list[Value]) -> int | str:
-    """A port: by number, or by name where the first field says so."""
+    """A port by number or by name, as the message's first field says."""
     parts = _grouped(_bytes(values[-1]))
     return _text(parts.get(3, [b""])) if any(parts.get(1, [0])) else _number(parts.get(2, [0]))
 
 
 def _unread(values: list[Value]) -> str:
-    """The status of a question: the answer's business."""
+    """Ignores the status, which only the server sets."""
     return ""
 
 
 def _entries(reader: Reader) -> Reader:
-    """A map: one message of key and value an entry."""
+    """A decoder of a map with one message of key and value for each entry."""
 
     def read(values: list[Value]) -> dict[str, Any]:
         pairs = [_grouped(_bytes(value)) for value in values]
@@ -103,7 +104,7 @@ def _entries(reader: Reader) -> Reader:
 
 
 def _texts(*names: str) -> Fields:
-    """Fields 1, 2, ... that are texts."""
+    """Text fields with the numbers 1, 2, ..."""
     return {number: (name, _text) for number, name in enumerate(names, 1)}
 
 
@@ -114,7 +115,7 @@ def _bytes(value: Value) -> bytes:
 
 
 def _parts(message: bytes) -> Iterator[tuple[int, Value]]:
-    """Field numbers and values of one message, as they stand."""
+    """The field numbers and raw values of one message, in their order."""
     position = 0
     while position < len(message):
         tag, position = _varint(message, position)

@@ -1,9 +1,9 @@
-"""The one reader of JSON and YAML from strangers: every door reads by it, and what it costs is known before anything is built.
+"""The only parser of JSON and YAML from untrusted clients. All APIs use it; its cost is bounded before any value is built.
 
-Depth and number of values are bounded, no parser recurses, and the work is linear in the text. JSON is looked through before it
-is parsed; YAML is built from libyaml's events, without a composer. Of YAML only what JSON can say is taken: no dates, no
-base-60 numbers, no tags but those of plain values. Words and numbers are read as Kubernetes reads them (``yes`` is a truth,
-``0644`` is octal).
+Depth and number of values are limited, no parser recurses, and the work is linear in the length of the text. JSON is measured
+before it is parsed. YAML is built from libyaml's events, without a composer, and only values that JSON can express are
+accepted: no dates, no base-60 numbers, only the tags of plain values. Plain values are interpreted as Kubernetes does (``yes``
+is true, ``0644`` is octal).
 """
 
 import json
@@ -19,9 +19,9 @@ import yaml
 
 MAX_DEPTH = 100
 MAX_VALUES = 200_000
-"""In all documents together; an alias counts as what it stands for."""
+"""The limit for all documents together. An alias counts as many values as it refers to."""
 _MAX_DIRECTIVES = 16
-"""libyaml compares each ``%TAG`` with all before it."""
+"""Limited because libyaml compares each ``%TAG`` with all before it."""
 
 Pairs = Callable[[Sequence[tuple[Any, Any]]], dict[Any, Any]]
 
@@ -50,7 +50,7 @@ _MERGE = object()
 
 
 class Unreadable(ValueError):
-    """What cannot be read, and where; lines and columns begin with 1, and are 0 where nothing is known of them."""
+    """The text cannot be parsed. Lines and columns begin with 1; they are 0 if the position is unknown."""
 
     def __init__(self, problem: str, line: int = 0, column: int = 0) -> None:
         super().__init__(f"line {line}, column {column}: {problem}" if line else problem)
@@ -58,11 +58,11 @@ class Unreadable(ValueError):
 
 
 class Excessive(Unreadable):
-    """Nested too deeply, or too many values: no other reader is to try it."""
+    """The text is nested too deeply or has too many values. It must not be passed to another parser."""
 
 
 def read_json(raw: bytes | str, pairs: Pairs = dict, *, any_text: bool = False) -> Any:
-    """``any_text``: zero bytes and half characters are taken as well, as a real API server takes them from its clients."""
+    """Parses JSON. ``any_text`` accepts zero bytes and unpaired surrogates in strings, as a real API server does."""
     text = _text(raw)
     _measure(text.encode("utf-8", "surrogatepass"))
     try:
@@ -79,7 +79,10 @@ def read_json(raw: bytes | str, pairs: Pairs = dict, *, any_text: bool = False) 
 def read_yaml(
     raw: bytes | str, *, pairs: Pairs = dict, keys: Callable[[Any], Hashable] | None = None, aliases: bool = False
 ) -> list[Any]:
-    """Every document. ``keys`` says what becomes of keys that are no text; without it they are refused, as aliases are."""
+    """Parses all YAML documents. ``keys`` converts keys that are not strings; without it they are refused.
+
+    Anchors and aliases are refused unless ``aliases`` is true.
+    """
     text = _text(raw)
     if len(_DIRECTIVE.findall(text)) > _MAX_DIRECTIVES:
         raise Excessive(f"more than {_MAX_DIRECTIVES} lines begin with %")
@@ -103,10 +106,10 @@ def read_yaml(
 
 
 def check_size(value: Any) -> None:
-    """Refuses what a reader would not have taken: values that were made of others may be larger than any of them."""
-    left, values = [(value, 0)], 0
-    while left:
-        inner, depth = left.pop()
+    """Raises Excessive if the value is above the limits. For values composed of several parsed ones, such as after a patch."""
+    pending, values = [(value, 0)], 0
+    while pending:
+        inner, depth = pending.pop()
         values += 1
         if values > MAX_VALUES:
             raise Excessive(f"there are more than {MAX_VALUES} values")
@@ -114,7 +117,7 @@ def check_size(value: Any) -> None:
             continue
         if depth >= MAX_DEPTH:
             raise Excessive(f"it is nested deeper than {MAX_DEPTH} levels")
-        left += [(each, depth + 1) for each in (inner.values() if isinstance(inner, dict) else inner)]
+        pending += [(child, depth + 1) for child in (inner.values() if isinstance(inner, dict) else inner)]
 
 
 def _text(raw: bytes | str) -> str:
@@ -127,7 +130,7 @@ def _text(raw: bytes | str) -> str:
 
 
 def _measure(raw: bytes) -> None:
-    """Counts what is outside of texts."""
+    """Raises Excessive for JSON above the limits, by counting the brackets and commas outside of strings."""
     outside = raw.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2]
     structure = b"".join(outside).translate(None, _BRACKETS)
     if len(structure) - structure.count(b"]") - structure.count(b"}") >= MAX_VALUES:
@@ -137,15 +140,15 @@ def _measure(raw: bytes) -> None:
 
 
 def _check_texts(value: Any) -> None:
-    left = [value]
-    while left:
-        inner = left.pop()
+    pending = [value]
+    while pending:
+        inner = pending.pop()
         if isinstance(inner, str):
             _check_text(inner)
         elif isinstance(inner, dict):
-            left += [*inner.keys(), *inner.values()]
+            pending += [*inner.keys(), *inner.values()]
         elif isinstance(inner, list):
-            left += inner
+            pending += inner
 
 
 def _check_text(text: str) -> None:
@@ -170,7 +173,7 @@ def _finite(text: str) -> float:
 
 @dataclass(slots=True)
 class _Container:
-    """A list or an object that is not complete yet; of an object, keys and values in turn."""
+    """A list or an object that is not complete yet. The items of an object are its keys and values in turn."""
 
     mapping: bool
     anchor: str | None
@@ -180,14 +183,14 @@ class _Container:
 
 
 class _Builder:
-    """Makes values of events."""
+    """Builds values from libyaml's events."""
 
     def __init__(self, pairs: Pairs, keys: Callable[[Any], Hashable] | None, aliases: bool) -> None:
         self.documents: list[Any] = []
         self._pairs, self._keys, self._aliases = pairs, keys, aliases
         self._open: list[_Container] = []
         self._anchors: dict[str, tuple[Any, int, int]] = {}
-        """What each stands for, how many values that is, and how deep."""
+        """The value of each anchor, the number of values in it, and its depth."""
         self._values = 0
 
     def take(self, event: Any) -> None:
@@ -280,24 +283,24 @@ class _Builder:
         return self._keys(value)
 
     def _object(self, items: list[Any], event: Any) -> dict[Any, Any]:
-        given = list(zip(items[::2], items[1::2], strict=True))
+        pairs = list(zip(items[::2], items[1::2], strict=True))
         merged: dict[Any, Any] = {}
-        for key, value in given:
+        for key, value in pairs:
             if key is _MERGE:
-                for each in reversed(value if isinstance(value, list) else [value]):
-                    if not isinstance(each, dict):
+                for source in reversed(value if isinstance(value, list) else [value]):
+                    if not isinstance(source, dict):
                         raise _fault(event, "only objects can be merged in by <<")
-                    merged |= each
+                    merged |= source
         if not merged:
-            return self._pairs([each for each in given if each[0] is not _MERGE])
-        own = self._pairs([each for each in given if each[0] is not _MERGE])
+            return self._pairs([source for source in pairs if source[0] is not _MERGE])
+        own = self._pairs([source for source in pairs if source[0] is not _MERGE])
         for key, value in merged.items():
             own.setdefault(key, value)
         return own
 
 
 def _plain(text: str, event: Any) -> Any:
-    """A scalar without quotes."""
+    """The value of a scalar without quotes."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "-+.0123456789":

@@ -1,4 +1,4 @@
-"""Label and field selectors: the text of a query (``a=b,c in (d,e),!f``) and the object of a manifest, and what they match."""
+"""Label and field selectors: parses query parameters (``a=b,c in (d,e),!f``) and LabelSelector objects, and matches labels."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,20 +9,20 @@ _SET = re.compile(r"\s*+([^\s,!=()]++)\s++(in|notin)\s*+\(([^()]*+)\)\s*+(?:,|\Z
 _EQUAL = re.compile(r"\s*+([^\s,!=()]++)\s*+(==|=|!=)\s*+([^\s,!=()]*+)\s*+(?:,|\Z)")
 _EXISTS = re.compile(r"\s*+(!?)\s*+([^\s,!=()]++)\s*+(?:,|\Z)")
 _NOTHING = re.compile(r"\s*+\Z")
-"""Nothing here goes back over what it has read (``*+``): the time grows with the text and no faster."""
+"""All patterns are possessive (``*+``) and never backtrack, so that the time is linear in the length of the text."""
 _MAX_REQUIREMENTS = 200
-"""Each is asked of each object."""
+"""Limited because each requirement is checked for each object."""
 _SHOWN = 80
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class SelectorError(ValueError):
-    """The selector cannot be read; the message says where."""
+    """The selector cannot be parsed. The message shows where."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on one key; a key that is missing fulfils NotIn, as in Kubernetes."""
+    """One condition on one key. As in Kubernetes, a missing key matches NotIn."""
 
     key: str
     operator: str
@@ -30,7 +30,7 @@ class Requirement:
     _texts: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_texts", frozenset(each for each in self.values if isinstance(each, str)))
+        object.__setattr__(self, "_texts", frozenset(value for value in self.values if isinstance(value, str)))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         has = self.key in labels
@@ -54,20 +54,20 @@ def matches(selector: Selector, labels: Mapping[str, str]) -> bool:
 
 
 def parse_labels(text: str) -> Selector:
-    """A ``labelSelector`` query parameter."""
+    """Parses a ``labelSelector`` query parameter."""
     if text.rstrip().endswith(","):
         raise SelectorError(f"unable to parse requirement: nothing follows the last comma of {text[-_SHOWN:]!r}")
-    found: list[Requirement] = []
+    requirements: list[Requirement] = []
     position = 0
     while not _NOTHING.match(text, position):
         requirement, position = _next(text, position)
-        found.append(requirement)
-        _check_number(found)
-    return tuple(found)
+        requirements.append(requirement)
+        _check_number(requirements)
+    return tuple(requirements)
 
 
-def _check_number(found: Sequence[Requirement]) -> None:
-    if len(found) > _MAX_REQUIREMENTS:
+def _check_number(requirements: Sequence[Requirement]) -> None:
+    if len(requirements) > _MAX_REQUIREMENTS:
         raise SelectorError(f"a selector has at most {_MAX_REQUIREMENTS} requirements")
 
 
@@ -86,21 +86,21 @@ def _next(text: str, position: int) -> tuple[Requirement, int]:
 
 
 def parse_fields(text: str) -> Selector:
-    """A ``fieldSelector`` query parameter: only ``=``, ``==`` and ``!=`` on dotted paths."""
-    found = []
+    """Parses a ``fieldSelector`` query parameter, which has only ``=``, ``==`` and ``!=`` on dotted paths."""
+    requirements = []
     for term in filter(None, map(str.strip, text.split(","))):
         match = _EQUAL.fullmatch(term)
         if match is None:
             raise SelectorError(f"invalid field selector: {term[:_SHOWN]!r}")
         path, operator, value = match.groups()
-        found.append(Requirement(path, "NotIn" if operator == "!=" else "In", (value,)))
-        _check_number(found)
-    return tuple(found)
+        requirements.append(Requirement(path, "NotIn" if operator == "!=" else "In", (value,)))
+        _check_number(requirements)
+    return tuple(requirements)
 
 
 def of_manifest(selector: Mapping[str, Any]) -> Selector:
-    """A LabelSelector object: ``matchLabels`` and ``matchExpressions``."""
-    found = [Requirement(key, "In", (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
+    """Parses a LabelSelector object with ``matchLabels`` and ``matchExpressions``."""
+    requirements = [Requirement(key, "In", (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
     expressions: Sequence[Mapping[str, Any]] = selector.get("matchExpressions") or ()
     for expression in expressions:
         key, operator = expression.get("key"), expression.get("operator")
@@ -111,8 +111,8 @@ def of_manifest(selector: Mapping[str, Any]) -> Selector:
         values = tuple(expression.get("values") or ())
         if bool(values) != (operator in ("In", "NotIn")):
             raise SelectorError(f"values must {'not ' if values else ''}be given with the operator {operator}")
-        found.append(Requirement(key, operator, values))
-    return tuple(found)
+        requirements.append(Requirement(key, operator, values))
+    return tuple(requirements)
 
 
 def matches_label_selector(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:

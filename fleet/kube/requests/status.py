@@ -1,4 +1,4 @@
-"""Kubernetes Status objects: how an API server says no, with the code, the reason word and the details clients act on."""
+"""Kubernetes Status objects: error responses with the code, the reason and the details that clients use."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,7 +34,7 @@ _CAUSES = {
 
 
 class KubeError(Exception):
-    """A refusal that travels as a Status object."""
+    """An error that is sent to the client as a Status object."""
 
     def __init__(self, code: int, message: str, *, reason: str = "", details: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -92,17 +92,17 @@ def changed(resource: Resource, name: str) -> KubeError:
 
 
 def invalid(resource: Resource, name: str, field: str, why: str) -> KubeError:
-    """One field at fault; clients show ``details.causes``."""
+    """An error about one invalid field. Clients show ``details.causes``."""
     reason = next((reason for prefix, reason in _CAUSES.items() if why.startswith(prefix)), "FieldValueInvalid")
     return faulty(resource, name, [{"reason": reason, "message": why, "field": field}])
 
 
 def faulty(resource: Resource, name: str, causes: Sequence[Mapping[str, str]]) -> KubeError:
-    """Every field at fault at once."""
-    messages = [f"{each['field']}: {each['message']}" for each in causes]
+    """An error about several invalid fields."""
+    messages = [f"{cause['field']}: {cause['message']}" for cause in causes]
     listed = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    details = {**_details(resource, name), "kind": resource.kind, "causes": [dict(each) for each in causes]}
+    details = {**_details(resource, name), "kind": resource.kind, "causes": [dict(cause) for cause in causes]}
     return KubeError(422, f'{kind} "{name}" is invalid: {listed}', details=details)
 
 

@@ -1,1 +1,1 @@
-"""Schemas of kinds: read, checked, and held against objects; those of the built-in kinds."""
+"""Schemas of kinds: parsing, checking, validation of objects, defaults; and the schemas of the built-in kinds."""

@@ -1,4 +1,4 @@
-"""The schemas of the built-in kinds, and as what the documents of OpenAPI describe them."""
+"""The schemas of the built-in kinds, and their OpenAPI documents."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ _ALWAYS: Mapping[Resource, dict[str, Any]] = {
     resources.EVENTS: {"involvedObject": {}, "source": {}},
     **dict.fromkeys((resources.NAMESPACES, resources.VOLUME_CLAIMS, resources.CRDS), {"spec": {}, "status": {}}),
 }
-"""What an object of the kind has before anybody writes anything: its parts that are never left out."""
+"""The fields that an object of the kind always has, even if no client wrote them."""
 
 
 def always(resource: Resource) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def always(resource: Resource) -> dict[str, Any]:
 
 @cache
 def schema(resource: Resource) -> Schema | None:
-    """That of a built-in kind; None for another."""
+    """The schema of a built-in kind. None for other kinds."""
     return of_kind(_types()[resource.kind], _schema_of) if known(resource) else None
 
 
@@ -49,34 +49,34 @@ def known(resource: Resource) -> bool:
 
 
 def documents(kind: str) -> dict[str, dict[str, Any]]:
-    """The OpenAPI schemas of a kind and of every type it is made of, by name; they refer to each other."""
-    found: dict[str, dict[str, Any]] = {}
-    waiting = [kind]
-    while waiting:
-        name = waiting.pop()
-        if name not in found and name in _types():
-            found[name] = _types()[name]
-            waiting += _named(found[name])
-    return found
+    """The OpenAPI schemas of a kind and of all types that it contains, by name. They refer to each other."""
+    collected: dict[str, dict[str, Any]] = {}
+    pending = [kind]
+    while pending:
+        name = pending.pop()
+        if name not in collected and name in _types():
+            collected[name] = _types()[name]
+            pending += _named(collected[name])
+    return collected
 
 
 def metadata_document() -> dict[str, Any]:
-    """That of ObjectMeta, which every kind has."""
-    described = {name: _of_schema(each) for name, each in METADATA.fields.items() if name != "managedFields"}
-    for name, each in described.items():
-        each["description"] = DOCS.get(f"ObjectMeta.{name}", "")
+    """The OpenAPI schema of ObjectMeta."""
+    described = {name: _of_schema(field) for name, field in METADATA.fields.items() if name != "managedFields"}
+    for name, field in described.items():
+        field["description"] = DOCS.get(f"ObjectMeta.{name}", "")
     managed = {"type": "array", "items": {"type": "object"}, "description": DOCS["ObjectMeta.managedFields"]}
     return {"type": "object", "description": DOCS["ObjectMeta"], "properties": {**described, "managedFields": managed}}
 
 
-def _of_schema(found: Schema) -> dict[str, Any]:
-    if found.type == "array":
-        return {"type": "array", "items": _of_schema(found.items or ANY)}
-    if found.extra is not None:
-        return {"type": "object", "additionalProperties": _of_schema(found.extra)}
-    if found.fields:
-        return {"type": "object", "properties": {name: _of_schema(each) for name, each in found.fields.items()}}
-    return {"type": found.type}
+def _of_schema(described: Schema) -> dict[str, Any]:
+    if described.type == "array":
+        return {"type": "array", "items": _of_schema(described.items or ANY)}
+    if described.extra is not None:
+        return {"type": "object", "additionalProperties": _of_schema(described.extra)}
+    if described.fields:
+        return {"type": "object", "properties": {name: _of_schema(field) for name, field in described.fields.items()}}
+    return {"type": described.type}
 
 
 @cache
@@ -127,15 +127,15 @@ def _named(document: Any) -> Iterator[str]:
     if isinstance(document, dict):
         if isinstance(reference := document.get("$ref"), str):
             yield reference.removeprefix(_REFERENCE)
-        for each in document.values():
-            yield from _named(each)
+        for inner in document.values():
+            yield from _named(inner)
     elif isinstance(document, list):
-        for each in document:
-            yield from _named(each)
+        for inner in document:
+            yield from _named(inner)
 
 
 def of_type(name: str) -> Schema:
-    """That of one type the built-in kinds are made of."""
+    """The schema of one type that built-in kinds contain."""
     return _schema_of(name)
 
 

@@ -1,4 +1,4 @@
-"""What ``kubectl explain`` says of the built-in kinds: a sentence for each type and field people look up."""
+"""The texts that ``kubectl explain`` shows for built-in kinds: a sentence for each type and commonly used field."""
 
 from collections.abc import Mapping
 

@@ -1,9 +1,9 @@
-"""The types of the built-in kinds, as the reference of Kubernetes has them: one line (and what is indented below it) a type.
+"""The types of the built-in kinds, from the Kubernetes API reference: one line for each type, with indented continuations.
 
-``s`` is text, ``i`` a whole number, ``n`` any number, ``b`` true or false, ``t`` a moment, ``q`` a quantity, ``p`` a port by
-number or name, ``*`` an object that is not described here; another word is another type. ``[x]`` is a list replaced as one,
-``[x:a,b]`` one whose entries are identified by a and b, ``[x:]`` a set, ``{x}`` a map; ``!`` is required, ``:x`` after a
-letter is the default and ``~`` stands before the fields of what is owned as one. `fleet.kube.schema.builtin` reads it.
+``s`` is a string, ``i`` an integer, ``n`` a number, ``b`` a boolean, ``t`` a timestamp, ``q`` a quantity, ``p`` a port by
+number or name, ``*`` an object that is not described here; any other word is another type. ``[x]`` is an atomic list,
+``[x:a,b]`` a list whose entries are identified by a and b, ``[x:]`` a set, ``{x}`` a map. ``!`` means required, ``:x`` after a
+letter is the default, and ``~`` before the fields marks an atomic type. `fleet.kube.schema.builtin` parses this.
 """
 
 TYPES = """\

@@ -1,4 +1,4 @@
-"""Whether the schema of a definition can be served at all: what is wrong with it, before any object meets it."""
+"""Checks the schema of a CustomResourceDefinition before it is served."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _DEEPEST = 64
 
 
 def schema_faults(document: Any, path: str, depth: int = 0) -> Iterator[Cause]:
-    """A cause for everything in an ``openAPIV3Schema`` that cannot be."""
+    """Everything that is invalid in an ``openAPIV3Schema``."""
     if not isinstance(document, dict):
         yield cause(INVALID, path, "Invalid value: must be an object")
         return

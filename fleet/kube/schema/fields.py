@@ -1,7 +1,4 @@
-"""What may be written at one place of an object: read from the document of its kind, one step of the path at a time.
-
-For editors that offer what comes next. Knows nothing of which kinds there are, and judges no values.
-"""
+"""Describes what may be written at one path of an object, from the OpenAPI schema of its kind. For completion in editors."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,12 +7,12 @@ from typing import Any, Final
 
 Document = Mapping[str, Any]
 ENTRY: Final = "[]"
-"""The step from a list to its entries; any other word is as good."""
+"""The path step from a list to its entries. Any other text works as well."""
 TYPES: Final = ("object", "array", "string", "integer", "number", "boolean", "int-or-string", "any")
 _LONGEST = 300
 _WORD = r"[A-Za-z][\w.-]*(?: \(default\))?"
 _NAMED = re.compile(rf"(?:^|: |\bOne of )({_WORD}(?:, {_WORD})*(?:,| or) {_WORD})\.$")
-"""How descriptions end that name the values of a text: "One of A, B." and "When it is pulled: A, B (default) or C."."""
+"""Matches descriptions that list the values of a string: "One of A, B." or "When it is pulled: A, B (default) or C."."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +26,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a schema is described; a place without a description has neither fields nor choices."""
+    """The description of one path. A path that the schema does not describe has neither fields nor choices."""
 
     type: str = "any"
     description: str = ""
@@ -38,18 +35,18 @@ class Place:
 
 
 def at(document: Document, components: Mapping[str, Document], path: Sequence[str]) -> Place:
-    """``components`` are the documents it refers to, by name."""
-    found = _resolved(document, components)
+    """The description of the path. ``components`` are the schemas that the document refers to, by name."""
+    current = _resolved(document, components)
     for step in path:
-        inner = _below(found, step)
+        inner = _below(current, step)
         if inner is None:
             return Place()
-        found = _resolved(inner, components)
-    return Place(_type(found), _describe_field(found), tuple(_fields(found, components)), _choices(found))
+        current = _resolved(inner, components)
+    return Place(_type(current), _describe_field(current), tuple(_fields(current, components)), _choices(current))
 
 
 def _resolved(document: Document, components: Mapping[str, Document]) -> Document:
-    """With the words of who refers, where it has some."""
+    """The document with its reference followed. A description beside the reference overrides the referred one."""
     described = {"description": document["description"]} if document.get("description") else {}
     while reference := (document.get("allOf") or [document])[0].get("$ref"):
         document = components[reference.rpartition("/")[2]]
@@ -66,8 +63,8 @@ def _below(document: Document, step: str) -> Document | None:
 def _fields(document: Document, components: Mapping[str, Document]) -> Iterator[Field]:
     required = document.get("required") or ()
     for name, inner in (document.get("properties") or {}).items():
-        found = _resolved(inner, components)
-        yield Field(name, _type(found), _describe_field(found), name in required)
+        described = _resolved(inner, components)
+        yield Field(name, _type(described), _describe_field(described), name in required)
 
 
 def _type(document: Document) -> str:
@@ -82,10 +79,10 @@ def _describe_field(document: Document) -> str:
 
 
 def _choices(document: Document) -> tuple[str, ...]:
-    """Those that are enforced; else those the description names."""
+    """The values that the schema enforces, else those that the description lists."""
     if document.get("enum"):
-        return tuple(str(each) for each in document["enum"])
+        return tuple(str(choice) for choice in document["enum"])
     if document.get("type") == "boolean":
         return ("true", "false")
     named = _NAMED.search(document.get("description") or "") if document.get("type") == "string" else None
-    return tuple(each.removesuffix(" (default)") for each in re.split(r", | or ", named[1])) if named else ()
+    return tuple(choice.removesuffix(" (default)") for choice in re.split(r", | or ", named[1])) if named else ()

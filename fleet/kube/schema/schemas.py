@@ -1,7 +1,7 @@
-"""What the objects of a kind are made of: an OpenAPI v3 structural schema, read once into a value the other modules walk.
+"""OpenAPI v3 structural schemas, parsed into a value that the other modules of this package use.
 
-Definitions bring the document of a custom kind; `fleet.kube.schema.builtin` has those of the built-in ones. A schema that
-is not there at all takes everything. Knows nothing of verbs, versions or who asks.
+The schema of a custom kind comes from its definition, that of a built-in kind from `fleet.kube.schema.builtin`. An absent
+schema accepts everything.
 """
 
 import json
@@ -15,7 +15,7 @@ ATOMIC, SET, MAP = "atomic", "set", "map"
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """``type`` is empty where anything goes; ``extra`` is that of every value a map may have beside its ``fields``."""
+    """``type`` is empty if any type is allowed. ``extra`` is the schema of the values of a map besides its ``fields``."""
 
     type: str = ""
     fields: Mapping[str, "Schema"] = field(default_factory=dict)
@@ -25,26 +25,26 @@ class Schema:
     default: Any = UNSET
     choices: tuple[Any, ...] = ()
     limits: Mapping[str, Any] = field(default_factory=dict)
-    """``minimum``, ``pattern`` and the like, as the document has them."""
+    """``minimum``, ``pattern`` and similar limits, as in the document."""
     nullable: bool = False
     preserves: bool = False
-    """Fields without a description are kept."""
+    """Unknown fields are kept."""
     embedded: bool = False
-    """It is a whole object of some kind, with its own metadata."""
+    """The value is a complete object of some kind, with its own metadata."""
     int_or_text: bool = False
     list_type: str = ATOMIC
     keys: tuple[str, ...] = ()
     """Keys that identify the entries of a ``map`` list."""
     whole: bool = False
-    """A map owned and replaced as one."""
+    """A map that is owned and replaced as a whole (atomic)."""
 
     @property
     def open(self) -> bool:
-        """Whether a field that is not described may be there."""
+        """Whether unknown fields are allowed."""
         return self.preserves or not self.type or (self.type == "object" and not self.fields and self.extra is None)
 
     def field(self, name: str) -> "Schema | None":
-        """That of one field; None when it is not described."""
+        """The schema of one field. None for an unknown field."""
         return self.fields.get(name, self.extra)
 
 
@@ -75,18 +75,18 @@ METADATA: Final = Schema(
         "managedFields": Schema("array", items=_MANAGED),
     },
 )
-"""Whatever the kind, the same."""
+"""The schema of metadata, which is the same for all kinds."""
 _IDENTITY: Mapping[str, Schema] = {"apiVersion": TEXT, "kind": TEXT, "metadata": METADATA}
 
 
 def of_kind(document: Mapping[str, Any] | None, named: Callable[[str], Schema] | None = None) -> Schema:
-    """That of the objects of a kind; ``document`` is what ``openAPIV3Schema`` has, or nothing."""
-    found = parse_schema(document or {}, named)
-    return replace(found, type="object", fields={**found.fields, **_IDENTITY})
+    """The schema of the objects of a kind. ``document`` is its ``openAPIV3Schema``, if it has one."""
+    parsed = parse_schema(document or {}, named)
+    return replace(parsed, type="object", fields={**parsed.fields, **_IDENTITY})
 
 
 def parse_schema(document: Mapping[str, Any], named: Callable[[str], Schema] | None = None) -> Schema:
-    """One schema and all below it; ``named`` finds those it refers to by name."""
+    """Parses a schema and all schemas inside it. ``named`` returns a schema that is referred to by name."""
     if not document:
         return ANY
     if named and (reference := (document.get("allOf") or [document])[0].get("$ref")):
@@ -123,14 +123,14 @@ _LIMITS = (
 
 
 def entry_key(schema: Schema, entry: Any) -> str:
-    """Which entry of a ``map`` or ``set`` list this is, as FieldsV1 spells it; empty when it is malformed."""
+    """The key of an entry in a ``map`` or ``set`` list, in the form of FieldsV1. Empty for a malformed entry."""
     if schema.list_type == SET:
         return "" if isinstance(entry, (dict, list)) or entry is None else f"v:{compact(entry)}"
     if not isinstance(entry, dict):
         return ""
     inner = schema.items or ANY
-    found = {name: entry.get(name, inner.fields.get(name, ANY).default) for name in schema.keys}
-    key = {name: value for name, value in found.items() if value is not UNSET and value is not None}
+    values = {name: entry.get(name, inner.fields.get(name, ANY).default) for name in schema.keys}
+    key = {name: value for name, value in values.items() if value is not UNSET and value is not None}
     return f"k:{compact(key)}" if key else ""
 
 
@@ -139,7 +139,7 @@ def compact(value: Any) -> str:
 
 
 def children(schema: Schema, value: Any) -> Iterator[tuple[str | int, Any, Schema | None]]:
-    """The fields or entries of a value, each with its schema; None where it has none."""
+    """The fields or entries of a value, each with its schema. The schema of an unknown field is None."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield name, inner, schema.field(name) or (ANY if schema.open else None)

@@ -1,8 +1,7 @@
-"""Which JSON types the fields of objects have: enough that no reader of a stored object meets text where a list belongs.
+"""Checks the JSON types of the fields that the product reads, so that code can rely on the types of stored objects.
 
-A shape is a type, ``QUANTITY``, ``Each(shape)`` for a list, ``Keyed(shape)`` for a map, or a dict of the fields that matter;
-what a shape does not name may be anything, and null is as good as nothing wherever a field is not in a list. Knows no
-values beyond that: what a name may contain or a count may be is for others.
+A shape is a type, ``QUANTITY``, ``Each(shape)`` for a list, ``Keyed(shape)`` for a map, or a dict of fields. Fields that a
+shape does not name are not checked, and null counts as absent except in a list. Values are not checked here, only their types.
 """
 
 from dataclasses import dataclass
@@ -16,14 +15,14 @@ Shape = Any
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """A list whose entries are like this."""
+    """A list whose entries have this shape."""
 
     shape: Shape
 
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A map with values like this."""
+    """A map whose values have this shape."""
 
     shape: Shape
 
@@ -107,12 +106,12 @@ DELETE_OPTIONS: Shape = {
 
 
 def fault(body: object, resource: Resource) -> str:
-    """What in an object of this kind has the wrong type, as "spec.containers[0].name must be text"; empty if nothing."""
+    """The first field with a wrong type, as "spec.containers[0].name must be text". Empty if there is none."""
     return mismatch(body, {"metadata": METADATA, **_BY_KIND.get(resource, {})})
 
 
 def mismatch(value: object, shape: Shape, path: str = "") -> str:
-    """As `fault`, for any shape; ``path`` is how the value itself is called."""
+    """Like `fault`, for any shape. ``path`` is the name of the value itself."""
     if value is None:
         return ""
     if isinstance(shape, dict):
@@ -132,8 +131,8 @@ def _in_fields(value: object, shape: dict[str, Shape], path: str) -> str:
     if not isinstance(value, dict):
         return f"{path or 'the body'} must be an object"
     for field, expected in shape.items():
-        if field in value and (found := mismatch(value[field], expected, f"{path}.{field}" if path else field)):
-            return found
+        if field in value and (fault := mismatch(value[field], expected, f"{path}.{field}" if path else field)):
+            return fault
     return ""
 
 
@@ -141,9 +140,9 @@ def _in_list(value: object, shape: Shape, path: str) -> str:
     if not isinstance(value, list):
         return f"{path} must be a list"
     for index, entry in enumerate(value):
-        where = f"{path}[{index}]"
-        if found := f"{where} must not be null" if entry is None else mismatch(entry, shape, where):
-            return found
+        place = f"{path}[{index}]"
+        if fault := f"{place} must not be null" if entry is None else mismatch(entry, shape, place):
+            return fault
     return ""
 
 

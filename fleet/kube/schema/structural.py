@@ -1,6 +1,6 @@
-"""Objects brought into the shape their schema describes: defaults filled in, unknown fields dropped or named.
+"""Applies a schema to objects: adds or removes defaults, drops unknown fields or lists them.
 
-None of it changes what it is given. Whether the values are good is for `fleet.kube.schema.validation`.
+No function changes its arguments. Values are validated by `fleet.kube.schema.validation`.
 """
 
 import copy
@@ -12,8 +12,8 @@ Object = dict[str, Any]
 
 
 def with_defaults(schema: Schema, value: Any) -> Any:
-    """Every field that is missing, and every null that may be none, has its default; what has none stays as it is."""
-    if _says_nothing(schema):
+    """The value with defaults for missing fields, and for nulls where null is not allowed."""
+    if _allows_anything(schema):
         return value
     if isinstance(value, list):
         return [with_defaults(inner, each) if inner else each for _, each, inner in children(schema, value)]
@@ -30,8 +30,8 @@ def with_defaults(schema: Schema, value: Any) -> Any:
 
 
 def without_defaults(schema: Schema, value: Any, stored: Any) -> Any:
-    """`value` without the defaults that are not stored: they were only shown, never written."""
-    if _says_nothing(schema):
+    """``value`` without defaults that are not in ``stored``: the client received them, but did not set them."""
+    if _allows_anything(schema):
         return value
     if isinstance(value, list):
         known = [*stored, *value[len(stored) :]] if isinstance(stored, list) else value
@@ -41,17 +41,17 @@ def without_defaults(schema: Schema, value: Any, stored: Any) -> Any:
         ]
     if not isinstance(value, dict):
         return value
-    kept = stored if isinstance(stored, dict) else value
+    known_fields = stored if isinstance(stored, dict) else value
     return {
-        name: without_defaults(inner, each, kept.get(name)) if inner else each
+        name: without_defaults(inner, each, known_fields.get(name)) if inner else each
         for name, each, inner in children(schema, value)
-        if name in kept or inner is None or inner.default is UNSET or each != inner.default
+        if name in known_fields or inner is None or inner.default is UNSET or each != inner.default
     }
 
 
 def pruned(schema: Schema, value: Any) -> Any:
-    """Without the fields that are not described, at any depth."""
-    if _says_nothing(schema):
+    """The value without unknown fields, at any depth."""
+    if _allows_anything(schema):
         return value
     if isinstance(value, list):
         return [pruned(inner, each) if inner else each for _, each, inner in children(schema, value)]
@@ -61,36 +61,36 @@ def pruned(schema: Schema, value: Any) -> Any:
 
 
 def without_empty(schema: Schema, value: Any) -> Any:
-    """As built-in types are written: a map or list that is empty, or null, is left out where it may be missing."""
-    if _says_nothing(schema):
+    """The value without optional fields that are null, empty lists or empty maps, as built-in types are serialised."""
+    if _allows_anything(schema):
         return value
     if isinstance(value, list):
         return [without_empty(inner, each) if inner else each for _, each, inner in children(schema, value)]
     if not isinstance(value, dict):
         return value
-    kept: dict[Any, Any] = {}
+    result: dict[Any, Any] = {}
     for name, each, inner in children(schema, value):
         optional = name in schema.fields and name not in schema.required
         nothing = each is None or each == [] or (each == {} and inner is not None and inner.extra is not None)
         if not (optional and nothing):
-            kept[name] = without_empty(inner, each) if inner else each
-    return kept
+            result[name] = without_empty(inner, each) if inner else each
+    return result
 
 
 def unknown_fields(schema: Schema, value: Any, path: str = "") -> list[str]:
-    """Where fields stand that are not described, as ``spec.template.x`` and ``spec.list[0].x``."""
-    found: list[str] = []
-    if _says_nothing(schema):
-        return found
+    """The paths of unknown fields, such as ``spec.template.x`` and ``spec.list[0].x``."""
+    paths: list[str] = []
+    if _allows_anything(schema):
+        return paths
     for name, each, inner in children(schema, value):
-        where = f"{path}[{name}]" if isinstance(name, int) else f"{path}.{name}" if path else name
+        place = f"{path}[{name}]" if isinstance(name, int) else f"{path}.{name}" if path else name
         if inner is None:
-            found.append(where)
+            paths.append(place)
         else:
-            found += unknown_fields(inner, each, where)
-    return found
+            paths += unknown_fields(inner, each, place)
+    return paths
 
 
-def _says_nothing(schema: Schema) -> bool:
-    """Whether anything may stand below, so that no check is needed."""
+def _allows_anything(schema: Schema) -> bool:
+    """Whether the schema allows anything, so that no check is needed."""
     return schema.open and not schema.fields and schema.items is None and schema.extra is None

@@ -1,6 +1,6 @@
-"""Whether the values of an object are what its schema allows, said as an API server says it: a cause for every field at fault.
+"""Validates the values of an object by its schema, with the messages of a real API server: one cause for each invalid field.
 
-Wants an object that has its defaults. Patterns are those of the schema's author; they meet short texts only.
+The object must have its defaults. Patterns come from the schema's author and may be slow, so only short strings are matched.
 """
 
 import re
@@ -23,7 +23,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "number": (int, float),
 }
 _LONGEST = 4096
-"""Characters of a text that is held against a pattern."""
+"""The longest string that is matched against a pattern; longer ones are invalid."""
 
 
 def cause(reason: str, field: str, message: str) -> Cause:
@@ -31,7 +31,7 @@ def cause(reason: str, field: str, message: str) -> Cause:
 
 
 def faults(schema: Schema, value: Any, path: str = "") -> list[Cause]:
-    """Everything that is wrong, in the order of the fields; empty when nothing is."""
+    """All faults, in the order of the fields. Empty for a valid value."""
     return list(_faults(schema, value, path))
 
 
@@ -61,7 +61,7 @@ def _below(path: str, name: str | int) -> str:
 
 
 def _type_fault(schema: Schema, value: Any) -> str:
-    """What it must be, when it is not that."""
+    """The expected type if the value has another one, else empty."""
     if schema.int_or_text:
         return "" if isinstance(value, (int, str)) and not isinstance(value, bool) else "integer,string"
     wanted = _TYPES.get(schema.type)
@@ -100,7 +100,7 @@ def _duplicates(schema: Schema, value: list[Any], path: str) -> Iterator[Cause]:
 
 
 def _limit_faults(schema: Schema, value: Any) -> Iterator[tuple[Any, str]]:
-    """What is shown of the value, and what it should be."""
+    """For each violated limit, the value to show and the text of the limit."""
     if isinstance(value, bool):
         return
     if isinstance(value, (int, float)):

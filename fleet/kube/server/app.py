@@ -1,6 +1,6 @@
 """The ASGI application of an API server: authenticate, find the document, object or watch, authorize, answer.
 
-Every error is answered with a Status. What a subclass supplies stands first; nothing else distinguishes two servers.
+Every error is answered with a Status. The methods that a subclass supplies come first in the class.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from fleet.kube.server.watching import BOOKMARK_S, LONGEST_S, Frame, Opening, Wa
 log = logging.getLogger(__name__)
 
 _LONGEST_PAUSE_S = 60.0
-"""For which the reader of a long list may leave a piece unread."""
+"""How long the reader of a long list may pause before the connection is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Server(ABC, Generic[K]):
 
     @abstractmethod
     def now(self) -> datetime:
-        """The time, which nothing else here asks for."""
+        """The current time."""
 
     @abstractmethod
     def pick(self, letters: str) -> str:
@@ -84,12 +84,12 @@ class Server(ABC, Generic[K]):
         """The answer of a subresource that is no part of the object; None for every other target."""
         return None
 
-    def still_allowed(self, request: Request, target: Target[K]) -> bool:
-        """Whether a watch that is open may go on."""
+    def still_allowed(self, request: Request, target: Target[K], namespaces: Namespaces) -> bool:
+        """Whether a watch that is open, of these namespaces, may go on."""
         return True
 
     async def run(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Calls what uses the storage: here, or in a thread where the storage blocks."""
+        """Calls a function that uses the storage. Override it to use a thread if the storage blocks."""
         return work(*args)
 
     @contextmanager
@@ -113,7 +113,7 @@ class Server(ABC, Generic[K]):
         return KubeError(500, "Internal error occurred: an unforeseen error")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The edge of the process: whatever goes wrong inside, the caller is answered with a Status."""
+        """Answers one request. Every error inside is answered with a Status."""
         if scope["type"] != "http":
             return
         begun, warnings = False, []
@@ -148,7 +148,7 @@ class Server(ABC, Generic[K]):
         user, answer = await self.run(self._answer, request)
         if isinstance(answer, Chunks):
             with self.streaming(user):
-                return await _until_gone(answer, receive, send)
+                return await _until_disconnected(answer, receive, send)
         code, document = answer
         if isinstance(document, Stream):
             return await self._stream(document, send)
@@ -184,7 +184,7 @@ class Server(ABC, Generic[K]):
 
     def _watch(self, request: Request, target: Target[K], user: Any, namespaces: Namespaces) -> Chunks:
         async def still_allowed() -> bool:
-            return bool(await self.run(self.still_allowed, request, target))
+            return bool(await self.run(self.still_allowed, request, target, namespaces))
 
         from_now = request.query.get("sendInitialEvents") == "false"
         since = request.number("resourceVersion") or (self.history.version() if from_now else 0)
@@ -201,7 +201,7 @@ class Server(ABC, Generic[K]):
         return Chunks(watch.lines(self.watch))
 
     async def _stream(self, stream: Stream, send: Send) -> None:
-        """No thread waits for the reader, and one that stops reading is hung up on."""
+        """Sends a long list. No thread waits for the reader; if it stops reading, the connection is closed."""
         pieces = stream.pieces()
         first = await self.run(next, pieces)
 
@@ -213,14 +213,14 @@ class Server(ABC, Generic[K]):
         await http.stream(send, chunks(), pause_s=_LONGEST_PAUSE_S)
 
 
-async def _until_gone(answer: Chunks, receive: Receive, send: Send) -> None:
+async def _until_disconnected(answer: Chunks, receive: Receive, send: Send) -> None:
     """Sends the chunks until they end or the reader leaves, whichever is first."""
 
     async def sending() -> None:
         async with aclosing(answer.content):
             await http.stream(send, answer.content, answer.kind)
 
-    tasks = asyncio.create_task(sending()), asyncio.create_task(http.gone(receive))
+    tasks = asyncio.create_task(sending()), asyncio.create_task(http.disconnected(receive))
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -1,4 +1,4 @@
-"""Everything a client reads that is no object: health, version, discovery, OpenAPI."""
+"""The documents of a server that are not objects: health, version, discovery, OpenAPI."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +11,7 @@ from fleet.kube.server.paths import Catalog
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
 """Answered without credentials."""
 _FIRST = ("", "batch")
-"""Groups whose kinds a bare name means: ``job`` is that of Kubernetes."""
+"""Groups that come first, so that a plain name such as ``job`` means the kind of Kubernetes itself."""
 
 
 class Documents:

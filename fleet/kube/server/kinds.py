@@ -30,7 +30,11 @@ BY_NAME = "metadata.name"
 LABEL = "metadata.labels/"
 """Before the key of a label, among the exact fields."""
 
-NOT_ALLOWED = KubeError(405, "the server does not allow this method on the requested resource")
+
+def method_not_allowed(why: str = "") -> KubeError:
+    """A new error for each refusal: one that is raised again keeps the frames of every time before."""
+    message = "the server does not allow this method on the requested resource"
+    return KubeError(405, f"{message}: {why}" if why else message)
 
 
 @dataclass(slots=True)
@@ -86,9 +90,8 @@ class Kind(ABC):
 
     def not_allowed(self, verb: str, subresource: str = "") -> KubeError:
         if subresource:
-            return NOT_ALLOWED
-        remedy = self.remedies.get(verb)
-        return KubeError(405, f"{NOT_ALLOWED.message}: {remedy}") if remedy else NOT_ALLOWED
+            return method_not_allowed()
+        return method_not_allowed(self.remedies.get(verb, ""))
 
     def names_of(self, shown: Object) -> Sequence[str]:
         """The names by which a field selector may name the object, of which its names alone may be known."""
@@ -149,11 +152,11 @@ class Kind(ABC):
 
     def store(self, old: Object | None, new: Object, write: Write) -> Object:
         """Creates the object, or replaces the old one; returns it as stored. Raises Invalid."""
-        raise NOT_ALLOWED
+        raise method_not_allowed()
 
     def remove(self, current: Object, options: Object, write: Write) -> Object:
         """Deletes the object; returns a Status, or the object while something is left to wait for."""
-        raise NOT_ALLOWED
+        raise method_not_allowed()
 
 
 class History(ABC):

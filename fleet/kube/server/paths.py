@@ -1,4 +1,4 @@
-"""The kinds a server serves, looked up by what a URL names; and what a URL path means."""
+"""The catalog of the kinds that a server serves, and the parser of URL paths."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

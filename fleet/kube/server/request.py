@@ -127,7 +127,7 @@ async def read(scope: Scope, receive: Receive, *, any_text: bool = False) -> Req
     return request
 
 
-async def gone(receive: Receive) -> None:
+async def disconnected(receive: Receive) -> None:
     """Returns when the caller has left."""
     while (await receive())["type"] != "http.disconnect":
         continue

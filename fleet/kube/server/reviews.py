@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from fleet.kube.resources import ACCESS_REVIEWS
-from fleet.kube.server.kinds import NOT_ALLOWED, Object
+from fleet.kube.server.kinds import Object, method_not_allowed
 from fleet.kube.server.request import Request
 
 ACCESS, RULES, WHOAMI = "SelfSubjectAccessReview", "SelfSubjectRulesReview", "SelfSubjectReview"
@@ -19,7 +19,7 @@ def kind_of(request: Request) -> str:
     """The kind of review asked for; empty for every other request."""
     kind = _KINDS.get(request.path.rstrip("/"), "")
     if kind and request.method != "POST":
-        raise NOT_ALLOWED
+        raise method_not_allowed()
     return kind
 
 

@@ -1,6 +1,6 @@
-"""The verbs of objects: what is sent is read and placed, compared with what is there, and handed to the storage of its kind.
+"""The verbs on objects: a write is parsed, checked against the URL and the current object, and passed to the kind's storage.
 
-Reads are `lists` and `watching`. Whether a write is allowed is asked before its body is read.
+Lists and watches are in `lists` and `watching`. A write is authorized before its body is parsed.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from fleet.kube.requests.options import APPLY_PATCH, WriteOptions
 from fleet.kube.requests.status import KubeError
 from fleet.kube.schema import builtin, shapes
 from fleet.kube.server import lists
-from fleet.kube.server.kinds import NOT_ALLOWED, History, Kind, Namespaces, Object, Write
+from fleet.kube.server.kinds import History, Kind, Namespaces, Object, Write, method_not_allowed
 from fleet.kube.server.paths import Target
 from fleet.kube.server.request import Request
 from fleet.kube.writes import managed, patches, strictness
@@ -42,7 +42,7 @@ def verb_of(request: Request, target: Target[Any]) -> str:
     else:
         verb = (_ON_OBJECTS if target.name else _ON_COLLECTIONS).get(request.method, "")
     if not verb:
-        raise NOT_ALLOWED
+        raise method_not_allowed()
     return "watch" if verb == "list" and request.is_watch else verb
 
 
@@ -79,13 +79,13 @@ def delete_options(request: Request) -> Object:
 
 
 def is_dry(request: Request) -> bool:
-    """Whether a write is only to be tried: a delete says so in its body as well."""
+    """Whether the write is a dry run. A delete may request that in its body as well."""
     return request.options.dry or (request.method == "DELETE" and bool(delete_options(request).get("dryRun")))
 
 
 @dataclass(slots=True)
 class Verbs:
-    """One request's."""
+    """Carries out the verb of one request."""
 
     history: History
     target: Target[Any]
@@ -136,19 +136,19 @@ class Verbs:
             if target.subresource == "scale":
                 return 200, self._rescale(current, options)
             body = Body(self._patched(current)) if verb == "patch" else request.read()
-            return 200, self._replace(current, self._taken(body, options), options)
+            return 200, self._replace(current, self._admitted(body, options), options)
 
-    def _taken(self, body: Body, options: WriteOptions) -> Object:
-        """The object sent, as far as its kind knows it; warns of unknown and duplicate fields, or refuses them."""
-        document = self._placed(body.value)
+    def _admitted(self, body: Body, options: WriteOptions) -> Object:
+        """The object in the request with defaults and without unknown fields. These are warned of, or refused."""
+        document = self._with_url_identity(body.value)
         schema, resource = self.kind.schema, self.kind.served.resource
         self.request.warnings += strictness.checked(
             Body(document, body.duplicates), schema, resource, options.validation
         )
         return self.kind.admitted(document, self.write)
 
-    def _placed(self, document: Any) -> Object:
-        """With the kind, version and namespace of the URL; others in the document are refused."""
+    def _with_url_identity(self, document: Any) -> Object:
+        """The document with the kind, version and namespace of the URL. Raises BadRequest if it names others."""
         if not isinstance(document, dict):
             raise KubeError(400, "the object provided is unrecognized: it is not an object")
         resource, metadata = self.kind.served.resource, document.get("metadata")
@@ -167,7 +167,7 @@ class Verbs:
         return {**document, "apiVersion": expected[0], "kind": expected[1], "metadata": metadata}
 
     def _create(self, options: WriteOptions) -> Object:
-        document = self._taken(self.request.read(), options)
+        document = self._admitted(self.request.read(), options)
         self.write.manage = self._updating(options)
         document["metadata"].pop("managedFields", None)
         return self._add(document)
@@ -185,14 +185,14 @@ class Verbs:
         return self.kind.store(None, document, self.write)
 
     def _apply(self, options: WriteOptions) -> tuple[int, Object]:
-        """On the server's side: creates what is not there, but not through a subresource."""
+        """Server-side apply. Creates a missing object, except through a subresource."""
         kind, resource, name = self.kind, self.kind.served.resource, self.target.name
         live, body = kind.get(self.target.namespace, name), self.request.read()
         config = managed.checked(body.value, resource, name, new=live is None)
         if live is None and self.target.subresource:
             raise status.not_found(resource, name)
         self.write.applies = True
-        config = self._taken(Body(config, body.duplicates), options)
+        config = self._admitted(Body(config, body.duplicates), options)
         before = builtin.always(resource) if live is None else kind.written(kind.managed([live])[0])
         manager = self._manager(APPLY, options)
         applied = managed.applied(kind.schema, before, config, manager, self.now, force=options.force)
@@ -209,7 +209,7 @@ class Verbs:
         return Manager(options.manager, operation, resource.api_version, self.write.subresource)
 
     def _updating(self, options: WriteOptions) -> Callable[[Object | None, Object], Object]:
-        """After any write that is no apply: what it changed is the writer's."""
+        """A function that records the writer as the manager of the fields it changed. For all writes except apply."""
 
         def manage(old: Object | None, new: Object) -> Object:
             before = builtin.always(self.kind.served.resource) if old is None else old
@@ -219,11 +219,11 @@ class Verbs:
 
     def _rescale(self, current: Object, options: WriteOptions) -> Object:
         paths = self.kind.served.scale or {}
-        wanted: Any = self.request.body()
+        scale_sent: Any = self.request.body()
         if self.request.method == "PATCH":
-            wanted = self._patched(scale.scale_of(paths, current))
+            scale_sent = self._patched(scale.scale_of(paths, current))
         self.write.subresource = ""
-        document = scale.scaled(paths, current, wanted, self.kind.served.resource)
+        document = scale.scaled(paths, current, scale_sent, self.kind.served.resource)
         return scale.scale_of(paths, self._replace(current, document, options))
 
     def _patched(self, current: Object) -> Object:
@@ -239,7 +239,7 @@ class Verbs:
         except patches.PatchError as e:
             raise KubeError(422, str(e)) from e
         if not isinstance(document, dict):
-            raise KubeError(422, "the patched object is no object")
+            raise KubeError(422, "the result of the patch is not an object")
         return document
 
     def _replace(self, current: Object, document: Object, options: WriteOptions) -> Object:
@@ -247,7 +247,7 @@ class Verbs:
         return self._stored(current, document)
 
     def _stored(self, current: Object, document: Object) -> Object:
-        """Under the version that was read: another one is a conflict, none at all means any."""
+        """Stores the object. A resourceVersion other than the current one is a conflict; without one there is no check."""
         metadata, name, resource = document["metadata"], self.target.name, self.kind.served.resource
         if metadata.get("name") != name:
             message = f"the name of the object ({metadata.get('name')}) does not match the name on the URL ({name})"
@@ -273,7 +273,7 @@ class Verbs:
     def _delete_all(self, namespaces: Namespaces) -> Object:
         """The objects of the namespace, or of a kind that has none, that the selectors select."""
         if self.kind.served.resource.namespaced and not self.target.namespace:
-            raise NOT_ALLOWED
+            raise method_not_allowed()
         options = delete_options(self.request)
         items, metadata = lists.page(self.kind, self.history, namespaces, self.request)
         rest = lists.rest_of(self.kind, self.history, namespaces, self.request, items)

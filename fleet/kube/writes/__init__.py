@@ -1,1 +1,1 @@
-"""Writes: patches, field ownership of server-side apply, and unknown fields."""
+"""Writes: patches, field ownership of server-side apply, and checks for unknown fields."""

@@ -1,8 +1,8 @@
-"""Sets of the fields of an object, as managedFields names them, and what they are good for: comparing, merging, taking away.
+"""Sets of field paths, as in managedFields, and operations on objects with them: compare, merge, remove fields.
 
-A path is a tuple of FieldsV1 elements: ``f:spec``, ``k:{"name":"main"}`` for an entry of a keyed list, ``v:"x"`` for one of a
-set. What belongs together is for the schema to say; where it says nothing, maps are taken apart and lists are not. The rules
-are those of structured-merge-diff, so that an object applied here and on a real server has the same owners.
+A path is a tuple of FieldsV1 elements: ``f:spec``, ``k:{"name":"main"}`` for an entry of a keyed list, ``v:"x"`` for an entry
+of a set. The schema says which lists and maps are atomic; without a schema, maps are divided into their fields and lists are
+atomic. The rules are those of structured-merge-diff, so that an object applied here gets the same owners as on a real server.
 """
 
 import json
@@ -32,7 +32,7 @@ class Comparison:
 
 
 def parts(schema: Schema, value: Any) -> dict[str, tuple[Any, Schema]] | None:
-    """What a value is taken apart into, by path element; None when it is owned as one."""
+    """The parts of a value by path element, each with its schema. None for an atomic value."""
     if isinstance(value, dict) and not schema.whole:
         return {f"f:{name}": (each, schema.field(name) or ANY) for name, each in value.items()}
     if isinstance(value, list) and schema.list_type in (SET, MAP):
@@ -44,7 +44,7 @@ def parts(schema: Schema, value: Any) -> dict[str, tuple[Any, Schema]] | None:
 
 
 def of_value(schema: Schema, value: Any) -> FieldSet:
-    """Every field an object that is applied lays a claim to."""
+    """All fields that the value sets, which are those that an apply of it owns."""
     return frozenset(_fields(schema, value, ()))
 
 
@@ -61,17 +61,17 @@ def _fields(schema: Schema, value: Any, path: Path) -> Iterator[Path]:
 
 
 def doubled(schema: Schema, value: Any, path: Path = ()) -> Path | None:
-    """Where an entry of a list stands twice that may stand there once."""
+    """The path of a duplicate entry in a keyed list or set. None if there is none."""
     inside = parts(schema, value)
     if isinstance(value, list) and inside is not None and len(inside) < len(value):
         keys = Counter(entry_key(schema, each) for each in value)
         return (*path, max(keys, key=lambda key: keys[key]))
-    found = (doubled(inner, each, (*path, element)) for element, (each, inner) in (inside or {}).items())
-    return next(filter(None, found), None)
+    duplicates = (doubled(inner, each, (*path, element)) for element, (each, inner) in (inside or {}).items())
+    return next(filter(None, duplicates), None)
 
 
 def compared(schema: Schema, old: Any, new: Any) -> Comparison:
-    """What an update changes."""
+    """The fields that an update adds, modifies and removes."""
     paths_by_kind: dict[str, set[Path]] = {"added": set(), "modified": set(), "removed": set()}
     for kind, path in _differences(schema, old, new, ()):
         paths_by_kind[kind].add(path)
@@ -111,7 +111,7 @@ def _same(old: Any, new: Any) -> bool:
 
 
 def merged(schema: Schema, live: Any, applied: Any) -> Any:
-    """``live`` with what is applied laid over it."""
+    """``live`` with ``applied`` merged into it."""
     if applied is ABSENT:
         return live
     before, after = parts(schema, live), parts(schema, applied)
@@ -120,16 +120,16 @@ def merged(schema: Schema, live: Any, applied: Any) -> Any:
     if not before or after is None or isinstance(live, dict) != isinstance(applied, dict):
         return applied
     order = list({**before, **after}) if isinstance(applied, dict) else _order(list(before), list(after))
-    found = {}
+    result = {}
     for element in order:
         was, inner = before.get(element, (ABSENT, ANY))
         becomes, inner = after.get(element, (ABSENT, inner))
-        found[element] = merged(inner, was, becomes)
-    return {name[2:]: each for name, each in found.items()} if isinstance(applied, dict) else list(found.values())
+        result[element] = merged(inner, was, becomes)
+    return {name[2:]: each for name, each in result.items()} if isinstance(applied, dict) else list(result.values())
 
 
 def _order(live: list[str], applied: list[str]) -> list[str]:
-    """Those applied in their order; what only lives stays before the entry it stood before."""
+    """The order of merged entries: applied entries keep their order; a live entry stays before the one that it preceded."""
     applied_set, ordered, shared = set(applied), [], [each for each in applied if each in set(live)]
     position = 0
     for each in applied:
@@ -143,10 +143,10 @@ def _order(live: list[str], applied: list[str]) -> list[str]:
     return ordered + [each for each in live[position:] if each not in applied_set]
 
 
-def without(schema: Schema, value: Any, gone: FieldSet) -> Any:
-    """The value less those fields; what loses its last part goes with it."""
-    left = _without(schema, value, _tree(gone))
-    return {} if left is ABSENT else left
+def without(schema: Schema, value: Any, removed: FieldSet) -> Any:
+    """The value without these fields. A map or list that loses its last part is removed as well."""
+    result = _without(schema, value, _tree(removed))
+    return {} if result is ABSENT else result
 
 
 def _tree(paths: Iterable[Path]) -> dict[str, Any]:
@@ -160,37 +160,37 @@ def _tree(paths: Iterable[Path]) -> dict[str, Any]:
     return root
 
 
-def _without(schema: Schema, value: Any, gone: Mapping[str, Any]) -> Any:
+def _without(schema: Schema, value: Any, removed: Mapping[str, Any]) -> Any:
     inside = parts(schema, value)
-    if not inside or not gone:
+    if not inside or not removed:
         return value
-    left = {}
+    remaining = {}
     for element, (each, inner) in inside.items():
-        below = gone.get(element, {})
-        if "." not in below and (kept := _without(inner, each, below)) is not ABSENT:
-            left[element] = kept
-    if not left:
+        below = removed.get(element, {})
+        if "." not in below and (reduced := _without(inner, each, below)) is not ABSENT:
+            remaining[element] = reduced
+    if not remaining:
         return ABSENT
-    return {name[2:]: each for name, each in left.items()} if isinstance(value, dict) else list(left.values())
+    return {name[2:]: each for name, each in remaining.items()} if isinstance(value, dict) else list(remaining.values())
 
 
 def with_named(schema: Schema, paths: FieldSet) -> FieldSet:
-    """`paths` and the described fields above them, which would otherwise have no owner."""
-    found = set(paths)
+    """``paths`` and the fields above them that the schema describes, which would otherwise have no owner."""
+    result = set(paths)
     for path in paths:
         inner: Schema = schema
         for depth, element in enumerate(path[:-1], 1):
             if element[0] == "f":
                 if element[2:] in inner.fields:
-                    found.add(path[:depth])
+                    result.add(path[:depth])
                 inner = inner.field(element[2:]) or ANY
             else:
                 inner = inner.items or ANY
-    return frozenset(found)
+    return frozenset(result)
 
 
 def to_fields(paths: FieldSet) -> dict[str, Any]:
-    """As ``fieldsV1``."""
+    """The paths in the form of ``fieldsV1``."""
     return _written(_tree(paths))
 
 
@@ -200,7 +200,7 @@ def _written(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rank(path: Path) -> list[tuple[bool, tuple[int, str]]]:
-    """Sort key of paths: what ends at a level before what goes deeper."""
+    """A sort key for paths: a path comes before the longer ones that begin with it."""
     return [(place < len(path), _rank(element)) for place, element in enumerate(path, 1)]
 
 
@@ -209,7 +209,7 @@ def _rank(element: str) -> tuple[int, str]:
 
 
 def from_fields(fields: Any) -> FieldSet:
-    """Of ``fieldsV1``; what cannot be read as one is left out."""
+    """Parses ``fieldsV1``. Malformed elements are skipped."""
     return frozenset(_parse_paths(fields, ())) if isinstance(fields, dict) else NONE
 
 
@@ -223,7 +223,7 @@ def _parse_paths(fields: Mapping[str, Any], path: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=8192)
 def _canonical(element: str) -> str:
-    """As it is spelled here; empty when it is no path element."""
+    """The element in canonical form. Empty if it is not a path element."""
     kind = element[:2]
     if kind == "f:":
         return element
@@ -236,7 +236,7 @@ def _canonical(element: str) -> str:
 
 
 def spelled(path: Path) -> str:
-    """For people: ``.spec.containers[name="main"].image``."""
+    """The path in readable form: ``.spec.containers[name="main"].image``."""
     return "".join(_spelled(element) for element in path)
 
 

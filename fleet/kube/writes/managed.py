@@ -1,8 +1,8 @@
-"""Who manages which field of an object: server-side apply, and the bookkeeping every other write does beside it.
+"""Field ownership: server-side apply, and the updates of ``metadata.managedFields`` that all other writes make.
 
-Both return the object as it is to be, with its ``metadata.managedFields``. A manager is known by its name, what it does (Apply
-or Update), through which version and which subresource. The moment is an argument. What may be written at all, defaults and
-versions are for others.
+Both return the new object with its ``managedFields``. A manager is identified by its name, its operation (Apply or Update), the
+API version and the subresource. The current time is an argument. Validation, defaults and resource versions are handled
+elsewhere.
 """
 
 import json
@@ -23,7 +23,7 @@ BEFORE: Final = "before-first-apply"
 """Manager of the fields an object had before ownership was recorded."""
 KUBECTL: Final = "kubectl"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_NOBODYS = frozenset(
+_UNMANAGED = frozenset(
     {("f:apiVersion",), ("f:kind",), ("f:metadata",)}
     | {
         ("f:metadata", f"f:{name}")
@@ -44,7 +44,7 @@ class Manager:
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        """An applier is the same whichever version it applies through."""
+        """The key of the manager. The API version does not distinguish appliers."""
         return self.name, self.operation, "" if self.operation == APPLY else self.api_version, self.subresource
 
 
@@ -54,7 +54,7 @@ class Claim:
     fields: FieldSet
     time: str
     entry: Object | None = None
-    """As it was read, while nothing of it has changed."""
+    """The original entry of ``managedFields``, as long as the claim has not changed."""
 
     def less(self, taken: FieldSet) -> "Claim":
         if self.fields.isdisjoint(taken):
@@ -73,21 +73,21 @@ class Conflict:
 
 def parse_managed_fields(metadata: Mapping[str, Any]) -> Claims:
     """Read the owners from ``metadata.managedFields``; malformed entries are skipped."""
-    found: Claims = {}
+    claims: Claims = {}
     for entry in metadata.get("managedFields") or []:
         if not isinstance(entry, dict) or entry.get("operation") not in (APPLY, UPDATE):
             continue
         words = (str(entry.get(name) or "") for name in ("manager", "operation", "apiVersion", "subresource"))
         manager = Manager(*words)
         fields = fieldsets.from_fields(entry.get("fieldsV1"))
-        found[manager.identity] = Claim(manager, fields, str(entry.get("time") or ""), entry)
-    return found
+        claims[manager.identity] = Claim(manager, fields, str(entry.get("time") or ""), entry)
+    return claims
 
 
 def written(claims: Iterable[Claim]) -> list[Object]:
-    """As ``metadata.managedFields``: appliers first, then in the order of time."""
-    ordered = sorted(claims, key=lambda each: (each.manager.operation, each.time, each.manager.identity))
-    return [_entry(each) for each in ordered]
+    """The claims in the form of ``metadata.managedFields``: appliers first, then by time."""
+    ordered = sorted(claims, key=lambda claim: (claim.manager.operation, claim.time, claim.manager.identity))
+    return [_entry(claim) for claim in ordered]
 
 
 def _entry(claim: Claim) -> Object:
@@ -106,18 +106,19 @@ def _entry(claim: Claim) -> Object:
 
 
 def updated(schema: Schema, old: Object, new: Object, manager: Manager, now: datetime) -> Object:
-    """After any write that is no apply: what it changed is the writer's. For a new object ``old`` is what is always there.
+    """The object after a write other than an apply: the manager owns the fields that changed.
 
-    ``new`` may bring other managedFields, as a client does that edits them; ``[{}]`` drops them all.
+    For a new object, ``old`` has the fields that are always present. ``new`` may contain other managedFields, if the client
+    edits them; ``[{}]`` removes them all.
     """
     claims = _brought(old, new, manager)
     changes = fieldsets.compared(schema, _bare(old), _bare(new))
-    kept = _less(claims, changes.changed | changes.removed, but=None)
-    if mine := changes.changed - _NOBODYS:
-        before = kept.get(manager.identity)
+    remaining = _less(claims, changes.changed | changes.removed, but=None)
+    if mine := changes.changed - _UNMANAGED:
+        before = remaining.get(manager.identity)
         fields = mine | (before.fields if before else NONE)
-        kept[manager.identity] = Claim(manager, fields, _timestamp(now))
-    return _with_claims(new, kept)
+        remaining[manager.identity] = Claim(manager, fields, _timestamp(now))
+    return _with_claims(new, remaining)
 
 
 def _brought(old: Object, new: Object, manager: Manager) -> Claims:
@@ -133,9 +134,9 @@ def _brought(old: Object, new: Object, manager: Manager) -> Claims:
 
 
 def applied(schema: Schema, live: Object, config: Object, manager: Manager, now: datetime, *, force: bool) -> Object:
-    """``live`` with ``config`` applied; raises Conflict, with every field at stake, unless it is by force.
+    """``live`` with ``config`` applied. Raises Conflict with all conflicting fields, unless ``force`` is set.
 
-    What the manager applied before and does not any more is removed, unless another manager owns it too.
+    Fields that the manager applied before but no longer does are removed, unless another manager owns them too.
     """
     if config["metadata"].get("managedFields"):
         raise KubeError(400, "metadata.managedFields must be nil")
@@ -143,31 +144,31 @@ def applied(schema: Schema, live: Object, config: Object, manager: Manager, now:
         message = f"{fieldsets.spelled(twice[:-1])}: duplicate entries for key {fieldsets.spelled(twice[-1:])}"
         raise KubeError(400, f"failed to create typed patch object: {message}")
     claims = parse_managed_fields(live.get("metadata") or {})
-    standing, bare, asked = bool(live.get("metadata", {}).get("uid")), _bare(live), _bare(config)
-    if not claims and standing:
+    exists, bare, wanted = bool(live.get("metadata", {}).get("uid")), _bare(live), _bare(config)
+    if not claims and exists:
         earlier = Manager(BEFORE, UPDATE, manager.api_version)
-        claims[earlier.identity] = Claim(earlier, fieldsets.of_value(schema, bare) - _NOBODYS, _timestamp(now))
+        claims[earlier.identity] = Claim(earlier, fieldsets.of_value(schema, bare) - _UNMANAGED, _timestamp(now))
     last = claims.get(manager.identity)
-    mine = Claim(manager, fieldsets.of_value(schema, asked) - _NOBODYS, _timestamp(now))
+    mine = Claim(manager, fieldsets.of_value(schema, wanted) - _UNMANAGED, _timestamp(now))
     claims[manager.identity] = mine
-    made = fieldsets.merged(schema, bare, asked)
+    result = fieldsets.merged(schema, bare, wanted)
     if last:
-        made = _less_forgotten(schema, made, last.fields, claims.values())
-    changes = fieldsets.compared(schema, bare, made)
+        result = _less_forgotten(schema, result, last.fields, claims.values())
+    changes = fieldsets.compared(schema, bare, result)
     conflicts = _conflicts(claims.values(), changes.changed, mine)
     if conflicts and not force and not _by_client_before(schema, live, manager, conflicts):
         raise refusal(conflicts)
-    kept = _less(claims, changes.changed | changes.removed, but=mine)
-    if last and last.fields == mine.fields and made == bare:
-        kept[manager.identity] = last if last.manager == manager else replace(last, manager=manager, entry=None)
-    metadata = {**made["metadata"], **_unowned(live if standing else config)}
+    remaining = _less(claims, changes.changed | changes.removed, but=mine)
+    if last and last.fields == mine.fields and result == bare:
+        remaining[manager.identity] = last if last.manager == manager else replace(last, manager=manager, entry=None)
+    metadata = {**result["metadata"], **_unowned(live if exists else config)}
     if manager.name == KUBECTL and LAST_APPLIED in (metadata.get("annotations") or {}):
         metadata["annotations"] = {**metadata["annotations"], LAST_APPLIED: _last_applied(config)}
-    return _with_claims({**made, "metadata": metadata}, kept)
+    return _with_claims({**result, "metadata": metadata}, remaining)
 
 
 def _last_applied(config: Object) -> str:
-    """For a kubectl that goes back to applying on its own side."""
+    """The annotation for client-side apply, so that kubectl can switch back to it."""
     metadata = {key: value for key, value in config["metadata"].items() if key != "managedFields"}
     if isinstance(annotations := metadata.get("annotations"), dict):
         metadata["annotations"] = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
@@ -175,7 +176,7 @@ def _last_applied(config: Object) -> str:
 
 
 def checked(body: Any, resource: Resource, name: str, *, new: bool) -> Object:
-    """What an apply must say of itself; only what is there already needs no name."""
+    """Checks kind, version and name of an apply patch. Only a patch of an existing object may omit the name."""
     if not isinstance(body, dict):
         raise KubeError(400, "error decoding YAML: the body is not an object")
     if (version := body.get("apiVersion") or "") != resource.api_version:
@@ -186,33 +187,33 @@ def checked(body: Any, resource: Resource, name: str, *, new: bool) -> Object:
     metadata = body.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise KubeError(400, f"{resource.kind}: metadata must be an object")
-    given = metadata.get("name")
-    if new and not given:
+    sent_name = metadata.get("name")
+    if new and not sent_name:
         raise KubeError(400, f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
-    if given and given != name:
-        raise KubeError(400, f"the name of the object ({given}) does not match the name on the URL ({name})")
+    if sent_name and sent_name != name:
+        raise KubeError(400, f"the name of the object ({sent_name}) does not match the name on the URL ({name})")
     return {**body, "metadata": metadata}
 
 
-def _less_forgotten(schema: Schema, made: Any, last: FieldSet, claims: Iterable[Claim]) -> Any:
+def _less_forgotten(schema: Schema, merged: Any, last: FieldSet, claims: Iterable[Claim]) -> Any:
     owned = frozenset().union(*(claim.fields for claim in claims))
-    named, everything = fieldsets.with_named(schema, last), fieldsets.of_value(schema, made)
+    named, everything = fieldsets.with_named(schema, last), fieldsets.of_value(schema, merged)
     everything = fieldsets.with_named(schema, everything)
-    kept = fieldsets.with_named(schema, fieldsets.of_value(schema, fieldsets.without(schema, made, named)))
-    gone = everything - kept - fieldsets.with_named(schema, owned)
-    left = fieldsets.with_named(schema, fieldsets.of_value(schema, fieldsets.without(schema, made, gone)))
-    return fieldsets.without(schema, made, (everything - left) & named)
+    remaining = fieldsets.with_named(schema, fieldsets.of_value(schema, fieldsets.without(schema, merged, named)))
+    removed = everything - remaining - fieldsets.with_named(schema, owned)
+    expected = fieldsets.with_named(schema, fieldsets.of_value(schema, fieldsets.without(schema, merged, removed)))
+    return fieldsets.without(schema, merged, (everything - expected) & named)
 
 
 def _conflicts(claims: Iterable[Claim], changed: FieldSet, mine: Claim) -> list[Conflict]:
-    others = sorted((claim for claim in claims if claim is not mine), key=lambda each: each.manager.identity)
+    others = sorted((claim for claim in claims if claim is not mine), key=lambda claim: claim.manager.identity)
     return [
-        Conflict(each.manager, path) for each in others for path in sorted(each.fields & changed, key=fieldsets.rank)
+        Conflict(claim.manager, path) for claim in others for path in sorted(claim.fields & changed, key=fieldsets.rank)
     ]
 
 
 def _by_client_before(schema: Schema, live: Object, manager: Manager, conflicts: list[Conflict]) -> bool:
-    """Whether kubectl only takes over what it had applied itself, client-side: then no other manager conflicts."""
+    """Whether all conflicts are fields that kubectl itself applied before on the client side, which is no conflict."""
     noted = (live["metadata"].get("annotations") or {}).get(LAST_APPLIED) if manager.name == KUBECTL else None
     try:
         before = json.loads(noted or "null")
@@ -228,10 +229,10 @@ def refusal(conflicts: list[Conflict]) -> KubeError:
     causes = [
         {
             "reason": "FieldManagerConflict",
-            "message": f'conflict with "{each.manager.name}"{_how(each.manager)}',
-            "field": fieldsets.spelled(each.path),
+            "message": f'conflict with "{conflict.manager.name}"{_how(conflict.manager)}',
+            "field": fieldsets.spelled(conflict.path),
         }
-        for each in conflicts
+        for conflict in conflicts
     ]
     return KubeError(409, _conflict_message(conflicts), details={"causes": causes})
 
@@ -242,10 +243,10 @@ def _conflict_message(conflicts: list[Conflict]) -> str:
         who = f'"{only.manager.name}"{_how(only.manager)}'
         return f"Apply failed with 1 conflict: conflict with {who}: {fieldsets.spelled(only.path)}"
     lines: list[str] = []
-    for each in conflicts:
-        head = f'conflicts with "{each.manager.name}"{_how(each.manager)}:'
+    for conflict in conflicts:
+        head = f'conflicts with "{conflict.manager.name}"{_how(conflict.manager)}:'
         lines += [head] if head not in lines else []
-        lines.append(f"- {fieldsets.spelled(each.path)}")
+        lines.append(f"- {fieldsets.spelled(conflict.path)}")
     return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
 
 
@@ -258,26 +259,28 @@ def _how(manager: Manager) -> str:
 
 
 def _less(claims: Claims, taken: FieldSet, *, but: Claim | None) -> Claims:
-    left = {key: claim if claim is but else claim.less(taken) for key, claim in claims.items()}
-    return {key: claim for key, claim in left.items() if claim.fields}
+    remaining = {key: claim if claim is but else claim.less(taken) for key, claim in claims.items()}
+    return {key: claim for key, claim in remaining.items() if claim.fields}
 
 
-def _bare(found: Object) -> Object:
+def _bare(document: Object) -> Object:
     """The object without unmanaged fields that every write changes."""
     metadata = {
-        key: value for key, value in (found.get("metadata") or {}).items() if ("f:metadata", f"f:{key}") not in _NOBODYS
+        key: value
+        for key, value in (document.get("metadata") or {}).items()
+        if ("f:metadata", f"f:{key}") not in _UNMANAGED
     }
-    return {**found, "metadata": metadata}
+    return {**document, "metadata": metadata}
 
 
-def _unowned(found: Object) -> Object:
-    metadata = found.get("metadata") or {}
-    names = (path[1][2:] for path in _NOBODYS if len(path) == 2)
+def _unowned(document: Object) -> Object:
+    metadata = document.get("metadata") or {}
+    names = (path[1][2:] for path in _UNMANAGED if len(path) == 2)
     return {name: metadata[name] for name in names if name in metadata and name != "managedFields"}
 
 
-def _with_claims(found: Object, claims: Claims) -> Object:
-    return with_entries(found, written(claims.values()))
+def _with_claims(document: Object, claims: Claims) -> Object:
+    return with_entries(document, written(claims.values()))
 
 
 def with_entries(document: Object, entries: list[Any]) -> Object:

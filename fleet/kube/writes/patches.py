@@ -1,5 +1,5 @@
-"""The patches an API server takes: JSON merge patch (RFC 7386) for every kind, JSON patch (RFC 6902), and the strategic merge
-patch that kubectl and the official clients send for built-in kinds. None of them changes what it is given.
+"""Patches: JSON merge patch (RFC 7386), JSON patch (RFC 6902), and the strategic merge patch that kubectl and the official
+clients send for built-in kinds. No function changes its arguments.
 """
 
 import json
@@ -29,18 +29,18 @@ _DELETE_FROM = "$deleteFromPrimitiveList/"
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED = 3 * 1024 * 1024
-"""Bytes that the copies of one JSON patch add: as an API server, which takes no more in a body either."""
+"""How many bytes the copy operations of one JSON patch may add: the limit of a request body, as in a real API server."""
 _MAX_MOVED = 20_000_000
-"""Entries of lists and objects that are written anew for one JSON patch: each operation renews what it changes something in."""
+"""How many entries of lists and objects one JSON patch may copy: each operation copies the containers that it changes."""
 _LONGEST_INDEX = 9
 
 
 class PatchError(ValueError):
-    """The patch cannot be read, or does not fit what it is for."""
+    """The patch is malformed, or cannot be applied to the object."""
 
 
 def merge(target: Any, patch: Any) -> Any:
-    """``target`` with ``patch`` merged in: null removes a key, anything but an object replaces."""
+    """``target`` with ``patch`` merged in. A null removes a key; any other value except an object replaces it."""
     if not isinstance(patch, dict):
         return patch
     base = target if isinstance(target, dict) else {}
@@ -52,7 +52,7 @@ def merge(target: Any, patch: Any) -> Any:
 
 
 def strategic(target: Any, patch: Any) -> Any:
-    """As `merge`, but lists whose entries have a key are merged entry by entry."""
+    """Like `merge`, but lists whose entries have a merge key are merged entry by entry."""
     if not isinstance(patch, dict):
         return patch
     if patch.get("$patch") == "replace":
@@ -81,8 +81,8 @@ def _strategic_value(field: str, target: Any, value: Any) -> Any:
     return _merge_entries(old, value, key) if key else value
 
 
-def _plain_list(field: str, found: dict[str, Any]) -> list[Any]:
-    listed = found.get(field)
+def _plain_list(field: str, parent: dict[str, Any]) -> list[Any]:
+    listed = parent.get(field)
     if listed is not None and not isinstance(listed, list):
         raise PatchError(f"{field} is no list of which entries could be deleted")
     return listed or []
@@ -123,7 +123,7 @@ def _entry_name(entry: dict[str, Any], key: str) -> str | int:
 
 
 def json_patch(target: Any, operations: Any) -> Any:
-    """RFC 6902; all of the operations or none."""
+    """Applies the operations of RFC 6902, all or none."""
     if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
         raise PatchError("a JSON patch is a list of operations")
     if len(operations) > MAX_OPERATIONS:
@@ -139,7 +139,7 @@ def json_patch(target: Any, operations: Any) -> Any:
 
 
 class _Budget:
-    """What one patch may still do: a few bytes of it may ask for gigabytes."""
+    """The remaining work that one patch may cause. Without a limit, a small patch could need gigabytes."""
 
     def __init__(self) -> None:
         self._copied, self._moved = MAX_COPIED, _MAX_MOVED
@@ -206,7 +206,7 @@ def _edit(target: Any, path: list[str], kind: str, value: Any, budget: _Budget) 
 
 
 def _place(target: Any, part: str, *, adding: bool) -> Any:
-    """The key or index ``part`` stands for, if it is there or may be added."""
+    """The key or index that ``part`` names. Raises PatchError if it neither exists nor may be added."""
     if isinstance(target, dict) and (adding or part in target):
         return part
     if isinstance(target, list):

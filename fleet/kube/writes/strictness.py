@@ -1,6 +1,6 @@
-"""What becomes of unknown fields and duplicate fields: ``fieldValidation`` = Ignore, Warn or Strict.
+"""Handles unknown and duplicate fields by ``fieldValidation`` (Ignore, Warn or Strict), and encodes warnings as headers.
 
-And how a warning travels in its header. Says nothing of values: that is validation, and not for a client to switch off.
+Values are validated elsewhere, and a client cannot switch that off.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _LONGEST, _MOST = 240, 32
 
 
 def checked(body: Body, schema: Schema, resource: Resource, how: str) -> list[str]:
-    """What to warn of; raises BadRequest when the client wants it strict."""
+    """The warnings about unknown and duplicate fields. Raises BadRequest instead if the client requested Strict."""
     if how == IGNORE:
         return []
     faults = [f'unknown field "{path}"' for path in structural.unknown_fields(schema, body.value)]
@@ -33,7 +33,7 @@ def refusal(resource: Resource, faults: Iterable[str]) -> KubeError:
 
 
 def headers(warnings: Iterable[str]) -> list[tuple[bytes, bytes]]:
-    """A ``Warning`` header each, code 299; no more of them and no longer than clients read."""
+    """A ``Warning`` header (code 299) for each warning, limited in number and length."""
     return [(b"warning", _quoted(each)) for each in list(dict.fromkeys(warnings))[:_MOST]]
 
 

@@ -92,7 +92,7 @@ class Clusters(RowKind):
         return schemas.of_kind(DOCUMENT)
 
     def rows(self) -> QuerySet[Any]:
-        return Cluster.objects.defer("access", "permissions")
+        return Cluster.objects.select_related("credentials").defer("access", "permissions", "credentials__joined")
 
     def render(self, row: Cluster) -> Object:
         spec = {
@@ -117,7 +117,7 @@ class Clusters(RowKind):
                 "kubernetesVersion": row.version,
                 **_capabilities(row),
                 "apiEnablements": enablements,
-                "conditions": [_readiness(row), _picture(row), _dispatch(row)],
+                "conditions": [_readiness(row), _freshness(row), _dispatch(row), _credentials(row)],
             },
         }
 
@@ -206,13 +206,13 @@ def _readiness(row: Cluster) -> Object:
     }
 
 
-def _picture(row: Cluster) -> Object:
+def _freshness(row: Cluster) -> Object:
     """Whether nodes, pods and jobs are shown as they are now."""
     return {
         "type": "PictureCurrent",
         "status": "False" if row.stale_since else "True" if row.watched_until else "Unknown",
         "reason": "PictureStale" if row.stale_since else "PictureCurrent" if row.watched_until else "NotWatchedYet",
-        "message": row.picture_message if row.watched_until else "No watcher has shown the cluster yet.",
+        "message": row.freshness_message if row.watched_until else "No watcher has shown the cluster yet.",
         "lastTransitionTime": stamp(row.stale_since or row.watched_since or row.joined_at),
     }
 
@@ -226,6 +226,21 @@ def _dispatch(row: Cluster) -> Object:
         "reason": "CircuitOpen" if is_open else "CircuitClosed",
         "message": row.circuit_message,
         "lastTransitionTime": stamp(row.circuit_opened_at or row.joined_at),
+    }
+
+
+def _credentials(row: Cluster) -> Object:
+    """Whether the fleet uses a token there that the member issued for a while, or what the member was joined with."""
+    known = getattr(row, "credentials", None)
+    is_bounded = known is not None and known.expires_at is not None
+    reason = known.reason if known is not None and known.reason else "NotAsked"
+    message = known.message if known is not None else ""
+    return {
+        "type": "ShortLivedCredentials",
+        "status": "True" if is_bounded else "False",
+        "reason": reason,
+        "message": message or "the credentials that the member was joined with are used",
+        "lastTransitionTime": stamp(known.since if known is not None and known.since else row.joined_at),
     }
 
 

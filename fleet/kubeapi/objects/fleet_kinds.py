@@ -1,6 +1,8 @@
 """What the fleet knows beside its clusters: the namespaces in use, and events. All of it is read only."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from itertools import chain
 from typing import Any
 
 from django.db.models import QuerySet
@@ -78,6 +80,10 @@ class Services(Kind):
         return []
 
 
+ABOUT = "involvedObject."
+"""Field labels of what an event is about begin so."""
+
+
 class Events(RowKind):
     """Timelines; the events of what lives in no namespace are in ``default``, as in Kubernetes."""
 
@@ -85,9 +91,9 @@ class Events(RowKind):
     names_first = False
     verbs = ("get", "list", "watch")
     field_labels = frozenset(
-        {*(f"involvedObject.{part}" for part in ("apiVersion", "kind", "namespace", "name", "uid")), "reason", "type"}
+        {*(f"{ABOUT}{part}" for part in ("apiVersion", "kind", "namespace", "name", "uid")), "reason", "type"}
     )
-    indexed = {f"involvedObject.{part}": f"regarding_{part}" for part in ("kind", "name", "uid")}
+    indexed = {f"{ABOUT}{part}": f"regarding_{part}" for part in ("kind", "name", "uid")}
     columns = (
         Column("Last Seen", lambda shown, now: age(shown.get("lastTimestamp"), now)),
         Column("Type", lambda shown, now: shown.get("type", "")),
@@ -98,23 +104,40 @@ class Events(RowKind):
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
         """Of the kinds an event may be about; a row knows only their names."""
+        self._others: Sequence[Object] = ()
         self._versions = {each.name: each.served.resource.api_version for each in reversed(tuple(kinds))}
 
     def rows(self) -> QuerySet[Any]:
         return Event.objects.all()
 
+    def with_others(self, others: Sequence[Object]) -> "Events":
+        """The same, with these objects behind its own, for one list."""
+        both = copy(self)
+        both._others = others
+        return both
+
     def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
         """Oldest first: their names are made here and end in their rows' keys."""
         columns = {field: column for field, column in self.indexed.items() if field in exact}
         rows = self.rows().order_by("pk").filter(**{column: exact[field] for field, column in columns.items()})
-        if namespaces is not None:
-            inside = namespaces | {""} if "default" in namespaces else namespaces
-            rows = rows.filter(regarding_namespace__in=inside)
+        rows = self._inside(rows, namespaces)
         if BY_NAME in exact:
             rows = rows.filter(pk=_row_of(exact[BY_NAME]))
         if after:
             rows = rows.filter(pk__gt=_row_of(after[1]))
-        return (self.render(row) for row in rows.iterator(chunk_size=self.chunk))
+        own = (self.render(row) for row in rows.iterator(chunk_size=self.chunk))
+        names = [other["metadata"]["name"] for other in self._others]
+        if after and (after[1] in names or not _row_of(after[1])):
+            return (other for other in self._others if other["metadata"]["name"] > after[1])
+        return chain(own, self._others)
+
+    def count(self, namespaces: frozenset[str] | None) -> int:
+        return super().count(namespaces) + len(self._others)
+
+    def _inside(self, rows: QuerySet[Any], namespaces: frozenset[str] | None) -> QuerySet[Any]:
+        if namespaces is None:
+            return rows
+        return rows.filter(regarding_namespace__in=namespaces | {""} if "default" in namespaces else namespaces)
 
     def render(self, row: Event) -> Object:
         about = {

@@ -20,7 +20,7 @@ from fleet.kube.requests.status import KubeError
 from fleet.kube.schema import schemas, structural
 from fleet.kube.schema.schemas import Schema
 from fleet.kube.server import kinds, paths
-from fleet.kube.server.kinds import BY_NAME, NOT_ALLOWED, Exact, Key, Object, Write
+from fleet.kube.server.kinds import BY_NAME, Exact, Key, Object, Write, method_not_allowed
 from fleet.kubeapi.objects import owners
 from fleet.services.authorization import access
 
@@ -78,7 +78,7 @@ class Kind(kinds.Kind):
 
     def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
         """The objects with these uids that are there now: what a watch shows of a change."""
-        raise NOT_ALLOWED
+        raise method_not_allowed()
 
     def changes_in(self, entries: Sequence[journal.Entry]) -> list[Change]:
         """What these lines of the journal mean for objects of this kind, oldest first: each once, as it is now."""
@@ -115,7 +115,7 @@ class Kind(kinds.Kind):
     def not_allowed(self, verb: str, subresource: str = "") -> KubeError:
         if subresource == "status":
             why = "a status is written by the fleet alone, from what its clusters report"
-            return KubeError(405, f"{NOT_ALLOWED.message}: {why}")
+            return method_not_allowed(why)
         return super().not_allowed(verb, subresource)
 
     def store(self, old: Object | None, new: Object, write: Write) -> Object:
@@ -143,15 +143,15 @@ class Kind(kinds.Kind):
 
     def create(self, document: Object, write: Write) -> Object | None:
         """Returns the object where it cannot be read by its name afterwards."""
-        raise NOT_ALLOWED
+        raise method_not_allowed()
 
     def update(self, document: Object, write: Write) -> None:
         """Replaces what is there; that it is there, and its version, were checked."""
-        raise NOT_ALLOWED
+        raise method_not_allowed()
 
     def delete(self, name: str, write: Write) -> bool:
         """True when it is gone already; False while something is left to wait for."""
-        raise NOT_ALLOWED
+        raise method_not_allowed()
 
 
 Target = paths.Target[Kind]

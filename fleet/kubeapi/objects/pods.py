@@ -10,9 +10,8 @@ from fleet.changes import journal
 from fleet.changes.journal import Entry
 from fleet.core.members import hub_names, pod_details
 from fleet.kube.discovery import Served
-from fleet.kube.requests.status import KubeError
 from fleet.kube.resources import PODS
-from fleet.kube.server.kinds import LABEL, NOT_ALLOWED, Exact, Key, Object
+from fleet.kube.server.kinds import LABEL, Exact, Key, Object
 from fleet.kube.tables import AGE, Column, at
 from fleet.kubeapi.objects import members
 from fleet.kubeapi.objects.kinds import Change, stamp
@@ -23,13 +22,10 @@ from fleet.services.members import member_objects
 _PHASE, _NODE = "status.phase", "spec.nodeName"
 _JOBS = "pods belong to their job and are read only at the fleet"
 _IN_CLUSTER = "`kubectl amc delete pod NAME -m CLUSTER`"
-_STREAMS = (
-    "the fleet passes requests and streams of bytes, not upgraded connections; use the cluster's own kubeconfig for it"
-)
 
 
 class Pods(MemberKind):
-    served = Served(PODS, ("po",), ("all",), subresources=("log",))
+    served = Served(PODS, ("po",), ("all",), subresources=("log", "exec", "attach", "portforward"))
     verbs = ("get", "list", "watch")
     remedies: Mapping[str, str] = {
         "create": f"{_JOBS}: submit a job, such as a Job of batch/v1",
@@ -89,11 +85,6 @@ class Pods(MemberKind):
         changes = super().changes_in(entries)
         changes += self.of_changed_clusters(entries, but={change.uid for change in changes})
         return sorted(changes, key=lambda change: change.version)
-
-    def not_served(self, subresource: str) -> KubeError:
-        if subresource in ("exec", "attach", "portforward"):
-            return KubeError(405, f"{NOT_ALLOWED.message}: {subresource} is not passed on: {_STREAMS}")
-        return super().not_served(subresource)
 
     def render(self, row: Pod) -> Object:
         details = pod_details.parse(row.details)

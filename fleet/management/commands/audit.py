@@ -4,8 +4,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
 
+from fleet.db import clock
 from fleet.services.auditing import audit_chain, audit_sinks
 
 _AT_ONCE = 500
@@ -19,7 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("--after", type=int, default=0, help="export: only lines behind this place in the chain")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        audit_chain.link_new(timezone.now())
+        audit_chain.link_new(clock.now())
         if options["action"] == "export":
             return self._export(options["after"])
         result = audit_chain.verify()

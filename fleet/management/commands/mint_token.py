@@ -6,9 +6,9 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
 
 from fleet.core import token_scopes
+from fleet.db import clock
 from fleet.errors import InvalidInput
 from fleet.management import auditing
 from fleet.services.authorization import access
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         scope = token_scopes.from_json(limits)
         try:
             with auditing.asking("mint_token"):
-                _, text = access.mint(user, options["name"], life=life, now=timezone.now(), scope=scope)
+                _, text = access.mint(user, options["name"], life=life, now=clock.now(), scope=scope)
         except InvalidInput as e:
             raise CommandError(e.message) from e
         self.stdout.write(text)

@@ -77,9 +77,10 @@ def refused(this: Asking, status: int, message: str, **about: str) -> None:
         this.line(timezone.now(), outcome, message=message[:500], **fields).save(force_insert=True)
 
 
-def done(this: Asking, **about: str) -> None:
+def done(this: Asking, *, message: str = "", **about: str) -> None:
     """A write that no object of the fleet shows: one to a member, a token, a grant."""
-    this.line(timezone.now(), Outcome.DONE, **_short({**this.about, **about})).save(force_insert=True)
+    line = this.line(timezone.now(), Outcome.DONE, message=message[:500], **_short({**this.about, **about}))
+    line.save(force_insert=True)
 
 
 def note(
@@ -92,9 +93,12 @@ def note(
     line.save(force_insert=True)
 
 
-def begun(this: Asking, **about: str) -> AuditEntry:
-    """A line that is written before the act, so that no act goes without one; `ended` says how it ended."""
-    line = this.line(timezone.now(), Outcome.FAILED, **_short({**this.about, **about}))
+def begun(this: Asking, *, after: Document | None = None, **about: str) -> AuditEntry:
+    """A line that is written before the act, so that no act goes without one; `ended` says how it ended.
+
+    ``after`` is what else there is to say of the act.
+    """
+    line = this.line(timezone.now(), Outcome.FAILED, after=_capped(after), **_short({**this.about, **about}))
     line.message, line.complete = "how it ended is not known", False
     line.save(force_insert=True)
     return line

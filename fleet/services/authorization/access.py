@@ -18,7 +18,7 @@ from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, get_user_model
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.crypto import constant_time_compare
 
 from fleet.changes.audit_context import current
@@ -36,6 +36,7 @@ TOKEN_PREFIX = "cvy_"  # noqa: S105  (how tokens are recognised, not one of them
 TOKEN_LENGTH = len(TOKEN_PREFIX) + 43
 USE_WRITTEN_EVERY = timedelta(minutes=1)
 LINK_LIFE = timedelta(minutes=15)
+_LINK_FAULT = "this sign-in link was used, has expired or never was: make another with signin_link"
 
 READ = token_scopes.READ
 SCOPE = "_convoy_scope"
@@ -215,6 +216,18 @@ def visible_namespaces(user: Someone) -> frozenset[str] | None:
     return frozenset(held) if scope.namespaces is None else frozenset(held) & scope.namespaces
 
 
+def sees(user: Someone) -> Callable[[str], bool]:
+    """Whether the user may read a namespace, asked once for many."""
+    allowed = visible_namespaces(user)
+    return lambda namespace: allowed is None or namespace in allowed
+
+
+def sees_named(name: str) -> Callable[[str], bool]:
+    """The same of the user of that name; a name that no user has is the product itself."""
+    user = user_named(name)
+    return (lambda namespace: True) if user is None else sees(user)
+
+
 def can(user: Someone) -> dict[str, bool]:
     return {name: may_somewhere(user, verb, kind) for name, (verb, kind) in ACTIONS.items()}
 
@@ -306,13 +319,22 @@ def make_signin_link(user: AbstractBaseUser, *, now: datetime) -> str:
     return f"/signin/{text}/"
 
 
-def use_signin_link(text: str, *, now: datetime) -> Any:
-    """The user of the link, for exactly one caller."""
-    found = SigninLink.objects.filter(digest=digest(text), used_at__isnull=True, expires_at__gt=now)
-    row = found.select_related("user").first()
-    if row is None or not row.user.is_active or found.update(used_at=now) != 1:
-        raise InvalidInput("this sign-in link was used, has expired or never was: make another with signin_link")
+def find_signin_link_user(text: str, *, now: datetime) -> Any:
+    """The user whom the link would sign in; it is not used up."""
+    row = _good_links(text, now).select_related("user").first()
+    if row is None or not row.user.is_active:
+        raise InvalidInput(_LINK_FAULT)
     return row.user
+
+
+def use_signin_link(text: str, *, now: datetime) -> None:
+    """Use it up, for exactly one caller."""
+    if _good_links(text, now).update(used_at=now) != 1:
+        raise InvalidInput(_LINK_FAULT)
+
+
+def _good_links(text: str, now: datetime) -> QuerySet[SigninLink]:
+    return SigninLink.objects.filter(digest=digest(text), used_at__isnull=True, expires_at__gt=now)
 
 
 def digest(text: str) -> str:

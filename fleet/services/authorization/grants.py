@@ -1,8 +1,10 @@
 """Roles given and taken back, and the tokens of others: a fleet admin's work. What a role allows is said in `access`."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -10,7 +12,7 @@ from django.db.models import Q, QuerySet
 from fleet.changes.audit_context import current
 from fleet.errors import Conflict, NotFound, invalid
 from fleet.kube import names
-from fleet.models import Grant, Token
+from fleet.models import Grant, OidcIdentity, Token
 from fleet.services.auditing import audit
 from fleet.services.authorization import access
 
@@ -39,6 +41,7 @@ def grant(username: str, role: str, namespace: str) -> Grant:
     if role == Role.EDITOR and access.is_closed(namespace):
         raise invalid("namespace", "is closed to editors: it is of the clusters themselves")
     owner = user(username)
+    require_roles_by_hand(owner)
     with transaction.atomic():
         row, made = Grant.objects.get_or_create(user=owner, role=role, namespace=namespace)
         if made:
@@ -53,11 +56,38 @@ def take_back(grant_id: int) -> None:
         row = Grant.objects.select_for_update(no_key=True).select_related("user").filter(pk=grant_id).first()
         if row is None:
             raise NotFound(f"there is no grant {grant_id}")
-        if row.role == Role.FLEET_ADMIN and not _other_admins(~Q(grants__pk=row.pk)).exists():
+        require_roles_by_hand(row.user)
+        if _is_of_last_admin(row):
             raise Conflict(f"{row.user} is the last fleet admin: make another one first")
-        revoked = Grant(user=row.user, role=row.role, namespace=row.namespace)
-        row.delete()
-        noted("revoke", revoked)
+        _revoke(row)
+
+
+def replace(owner: Any, roles: Collection[tuple[str, str]]) -> None:
+    """Give the user exactly these, each as (role, namespace); but the last fleet admin stays one, and the audit says so."""
+    with transaction.atomic():
+        _lock_admins()
+        for row in Grant.objects.select_related("user").filter(user_id=owner.pk).order_by("pk"):
+            if (row.role, row.namespace) in roles:
+                continue
+            if _is_of_last_admin(row):
+                _refused("revoke", row, "the last fleet admin stays one")
+            else:
+                _revoke(row)
+        for role, namespace in sorted(roles):
+            row, is_new = Grant.objects.get_or_create(user=owner, role=role, namespace=namespace)
+            if is_new:
+                noted("grant", row)
+
+
+def is_of_company(owner: Any) -> bool:
+    """Whether the user signs in with an account of the provider that is set. Those of a former provider sign in no more."""
+    return OidcIdentity.objects.filter(user_id=owner.pk, issuer=settings.CONVOY_OIDC.issuer).exists()
+
+
+def require_roles_by_hand(owner: Any) -> None:
+    """Refuse to change what groups decide: the next sign-in would change it back."""
+    if settings.CONVOY_OIDC.groups and is_of_company(owner):
+        raise Conflict(f"the roles of {owner.get_username()} are those of their groups at {settings.CONVOY_OIDC.name}")
 
 
 def require_another_admin(user: Any) -> None:
@@ -82,6 +112,16 @@ def revoke(username: str, token_id: int, *, now: datetime) -> None:
             raise NotFound(f"{username} has no token {token_id}")
 
 
+def _is_of_last_admin(row: Grant) -> bool:
+    return row.role == Role.FLEET_ADMIN and not _other_admins(~Q(grants__pk=row.pk)).exists()
+
+
+def _revoke(row: Grant) -> None:
+    revoked = Grant(user=row.user, role=row.role, namespace=row.namespace)
+    row.delete()
+    noted("revoke", revoked)
+
+
 def _other_admins(but: Q | None = None) -> QuerySet[Any]:
     by_grant = Q(grants__role=Role.FLEET_ADMIN, grants__namespace="") & (Q() if but is None else but)
     return get_user_model().objects.filter(Q(is_superuser=True) | by_grant, is_active=True)
@@ -97,6 +137,12 @@ def _lock_admins() -> None:
 
 def noted(verb: str, row: Grant) -> None:
     _noted(verb, "Grant", str(row))
+
+
+def _refused(verb: str, row: Grant, message: str) -> None:
+    asking = current.get()
+    if asking is not None:
+        audit.refused(asking, 409, message, verb=verb, kind="Grant", name=str(row))
 
 
 def noted_user(verb: str, username: str) -> None:

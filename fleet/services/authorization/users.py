@@ -55,6 +55,8 @@ def enable(username: str) -> Any:
 def set_password(username: str, password: str, *, now: datetime) -> None:
     """End the user's sessions, tokens and sign-in links as well: a password is set anew when the old one is not trusted."""
     user = grants.user(username)
+    if grants.is_of_company(user):
+        raise Conflict(f"{username} signs in with an account of the company and has no password here")
     _check("password", lambda: validate_password(password, user))
     with transaction.atomic():
         user.set_password(password)

@@ -19,8 +19,8 @@ from fleet.core.members.hub_names import hub_name
 from fleet.errors import Conflict, FieldFault, InvalidInput, NotFound, invalid
 from fleet.member import addresses, kubeconfig
 from fleet.member.client import Access
-from fleet.models import Cluster
-from fleet.services.members import member_clients, member_facts
+from fleet.models import Cluster, MemberCredentials
+from fleet.services.members import impersonation, member_clients, member_facts
 from fleet.services.members.member_facts import Findings
 
 Taint = Mapping[str, str]
@@ -56,7 +56,10 @@ def renew(cluster: Cluster, kubeconfig_text: str, *, context: str = "", by: str,
     with transaction.atomic():
         row = _locked(cluster)
         _refuse_another(row, findings.member_uid)
+        _refuse_without_impersonation(row, findings)
         row.access, row.server = member_clients.stored(access), access.server
+        # The former ones must not come back when a token ends.
+        MemberCredentials.objects.filter(cluster_id=row.pk).delete()
         row.member_uid = findings.member_uid or row.member_uid
         take(row, findings, now)
         # What went unanswered was sent to the former address: what waits for it is tried at once.
@@ -76,6 +79,17 @@ def _refuse_another(cluster: Cluster, member_uid: str) -> None:
         )
     if not cluster.member_uid:
         refuse_known(member_uid)
+
+
+def _refuse_without_impersonation(cluster: Cluster, findings: Findings) -> None:
+    """Refuses credentials with which nothing that persons ask of the cluster would be answered any more."""
+    lacking = [
+        f"impersonate {p['resource']}" for p in findings.permissions if p["verb"] == "impersonate" and not p["allowed"]
+    ]
+    if cluster.impersonation and lacking:
+        raise invalid(
+            "kubeconfig", f"does not allow: {', '.join(lacking)}; grant that, or turn impersonation off first"
+        )
 
 
 def parse_kubeconfig(kubeconfig_text: str, context: str = "") -> Access:
@@ -176,6 +190,20 @@ def reopen(cluster: Cluster, *, by: str, now: datetime) -> Cluster:
         row.taints = [taint for taint in row.taints if not tags.is_drain(taint)]
         _changed(row, "ClusterUncordoned", f"{by} uncordoned the cluster", now, "cordoned", "taints")
         freed(row.pk)
+    return row
+
+
+def set_impersonation(cluster: Cluster, on: bool, *, by: str, now: datetime) -> Cluster:
+    """Whether the member is asked in the names of persons. Refused where it does not let the fleet's account do so."""
+    if on:
+        impersonation.require_rights(cluster)
+    with transaction.atomic():
+        row = _locked(cluster)
+        if row.impersonation == on:
+            return row
+        row.impersonation = on
+        done = "turned impersonation on" if on else "turned impersonation off"
+        _changed(row, "ImpersonationChanged", f"{by} {done}", now, "impersonation")
     return row
 
 

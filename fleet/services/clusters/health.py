@@ -22,7 +22,7 @@ from fleet.db import isolation
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberDenied, MemberError, MemberMissing
 from fleet.models import Cluster
-from fleet.services.clusters import clusters, pictures
+from fleet.services.clusters import clusters, freshness
 from fleet.services.members import member_clients
 
 log = get_logger(__name__)
@@ -39,7 +39,7 @@ _served_paths: dict[str, str] = {}
 
 def check_all(now: datetime) -> None:
     """Asks every member once. A cluster whose state is different is announced, with taints to match."""
-    pictures.resume(now)
+    freshness.resume(now)
     rows, looks = _seen(list(Cluster.objects.all()))
     unchanged: dict[tuple[tuple[str, Any], ...], list[int]] = defaultdict(list)
     for row, look, is_now in zip(rows, looks, _judge(rows, looks, now), strict=True):
@@ -50,7 +50,7 @@ def check_all(now: datetime) -> None:
             isolation.run("clusters.move", [row.name], partial(_move, row, is_now, times, now))
     for times_of_all, pks in unchanged.items():
         _write_times(pks, dict(times_of_all))
-    pictures.review(now)
+    freshness.review(now)
 
 
 def probe_member(client: MemberClient) -> Look:

@@ -40,7 +40,7 @@ def _disturb(cluster: Cluster, fault: str) -> None:
     except (OSError, ValueError) as e:
         raise Unavailable("the simulator does not answer: is it running?") from e
     if not answer.get("ok"):
-        raise Conflict(f"the simulator refuses: {answer.get('said')}")
+        raise Conflict(f"the simulator refuses: {answer.get('message')}")
 
 
 def _asked(home: Path, request: dict[str, object]) -> dict[str, object]:

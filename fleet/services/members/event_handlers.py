@@ -1,7 +1,7 @@
-"""The registry of handlers for what members report about the objects we made there, as the event handlers of client-go.
+"""The registry of handlers for what members report about propagated objects, like the event handlers of client-go.
 
-The watcher (`fleet.services.watching.reports`) calls every handler with batches; the fleet itself knows no job. All calls are
-repeated when a transaction has to be tried again, so they must be idempotent, and they may not call a member.
+The watcher (`fleet.services.watching.reports`) calls every handler with batches; `fleet` itself knows no job. A call is
+repeated when its transaction has to be tried again, so handlers must be idempotent, and must not call a member.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,18 +19,20 @@ Key = tuple[UUID, int]
 
 @dataclass(frozen=True, slots=True)
 class AccountNeeds:
-    """What pods of a kind's jobs do through their member's API as a ServiceAccount, and must be allowed to."""
+    """The permissions that pods of a kind's jobs need in the API of their member, for one ServiceAccount."""
 
     kind: Resource
     owner: str
-    """Which part of the jobs, in words."""
+    """The part of the job that needs them, in words."""
     account: str
     namespace: str
     rights: tuple[tuple[str, Resource], ...]
 
 
 class EventHandler(Protocol):
-    """``on_update``, ``on_delete`` and ``on_pods_changed`` write nothing when they raise: the batch is tried again in parts."""
+    """``on_update``, ``on_delete`` and ``on_pods_changed`` write nothing when they raise: the caller divides the batch and
+    tries the parts again.
+    """
 
     def resources(self) -> list[Resource]:
         """The kinds to watch for objects that carry our job label."""
@@ -39,30 +41,37 @@ class EventHandler(Protocol):
         """Role and index of a pod whose owner is of that kind."""
 
     def account_needs(self) -> list[AccountNeeds]:
-        """Of the namespaces in which such jobs are, or usually are."""
+        """The permissions that the pods of these kinds need, for each namespace that has such jobs or is known to get them."""
 
     def has_ended(self, resource: Resource, manifest: dict[str, Any]) -> bool:
-        """Whether what the object runs is over, by its own status: then others may start, and its report is urgent."""
+        """Whether the object's run has ended, by its own status. Such a report is urgent, because it frees capacity."""
 
     def on_update(
         self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime
     ) -> Collection[Key]:
-        """Objects that are new or different. Returns the attempts whose pods were looked at as well, and need not be again."""
+        """Objects that were added or modified. Returns the attempts whose pods were read as well: the caller leaves these out
+        of ``on_pods_changed``.
+        """
 
     def on_delete(self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime) -> None:
-        """Objects that were deleted, as they last were."""
+        """Objects that were deleted, in their last state."""
 
-    def on_resync(self, cluster_id: int, resource: Resource, present: set[Key], asked: datetime, now: datetime) -> None:
-        """A whole list was asked for at ``asked``, and these were in it."""
+    def on_resync(
+        self, cluster_id: int, resource: Resource, present: set[Key], requested_at: datetime, now: datetime
+    ) -> None:
+        """A complete list was requested at ``requested_at``, and contained objects of exactly these attempts."""
 
     def on_refusals(self, cluster_id: int, refusals: Sequence[ObservedRefusal], now: datetime) -> None:
-        """The member does not create pods or services of these objects, whosever they are. May be old, and be repeated."""
+        """Warnings that the member refused to create pods or services of these objects, which need not be objects of a job.
+
+        A warning may be old, and may be repeated.
+        """
 
     def unmarked(self, cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
-        """Of pods without a genuine mark, by (whose, namespace), those that were made before there were marks."""
+        """Of pods without a valid signature, given by (mark, namespace): those that are older than the signatures."""
 
     def on_pods_changed(self, cluster_id: int, keys: set[Key], now: datetime) -> None:
-        """The `Pod` rows of these attempts are different now."""
+        """The `Pod` rows of these attempts have changed."""
 
 
 _handlers: list[EventHandler] = []
@@ -77,7 +86,7 @@ def registered() -> tuple[EventHandler, ...]:
 
 
 def unmarked(cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
-    """Those that any handler vouches for."""
+    """The claims that any handler accepts (`EventHandler.unmarked`)."""
     return {claim for handler in _handlers for claim in handler.unmarked(cluster_id, claims)}
 
 
@@ -91,11 +100,11 @@ def account_needs() -> list[AccountNeeds]:
 
 
 def has_ended(resource: Resource, manifest: dict[str, Any]) -> bool:
-    """Whether any handler says so."""
+    """Whether any handler reports that the object's run has ended."""
     return any(handler.has_ended(resource, manifest) for handler in _handlers)
 
 
 def pod_role(resource_kind: str, labels: dict[str, str]) -> tuple[str, int]:
-    """What the first handler that knows the kind says."""
+    """Role and index from the first handler that knows the kind."""
     answers = (handler.pod_role(resource_kind, labels) for handler in _handlers)
     return next((answer for answer in answers if answer != ("", 0)), ("", 0))

@@ -27,6 +27,7 @@ from fleet.member.discovery import Apis, Right
 from fleet.member.errors import MemberAway, MemberDenied, MemberError, MemberMissing
 from fleet.services.members import event_handlers, member_clients
 from fleet.services.members.event_handlers import AccountNeeds
+from fleet.services.members.proxying import TUNNELED
 
 TIMEOUT_S = 5.0
 _WHOLE = ("get", "list", "watch", "create", "patch", "delete")
@@ -157,6 +158,7 @@ def _rights(apis: Apis) -> list[Right]:
     rights = [_right(verb, NODES, "capacity", essential=True) for verb in ("list", "watch")]
     rights += [_right(verb, PODS, "capacity and status", essential=True) for verb in ("list", "watch")]
     rights.append(Right("get", "", "pods/log", "logs"))
+    rights += [Right("create", "", f"pods/{each}", "kubectl exec and its like") for each in sorted(TUNNELED)]
     for kind in event_handlers.resources():
         if serves(apis, kind):
             rights += [_right(verb, kind, f"running {kind.kind}") for verb in _WHOLE]
@@ -169,6 +171,7 @@ def _rights(apis: Apis) -> list[Right]:
         rights += [_right(verb, dependent, "what jobs depend on") for verb in ("get", "create", "patch", "delete")]
     rights += [_right(verb, EVENTS, "why the cluster does not create a job's pods") for verb in ("list", "watch")]
     rights.append(_right("create", NAMESPACES, "the jobs' namespaces"))
+    rights += discovery.IMPERSONATION
     if serves(apis, POD_GROUPS):
         rights += [_right(verb, POD_GROUPS, "gangs") for verb in ("create", "delete")]
     if serves(apis, TRAINING_RUNTIMES):

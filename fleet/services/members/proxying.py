@@ -5,6 +5,7 @@ accounts, tunnels into pods and nodes, grants) is refused or an admin's. What an
 """
 
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote, unquote
 
 from django.conf import settings
@@ -14,14 +15,16 @@ from fleet.member.errors import MemberError
 from fleet.member.passing import Passing
 from fleet.models import Cluster
 from fleet.services.authorization import access
-from fleet.services.members import member_clients
+from fleet.services.members import impersonation, member_clients
 
 CONNECT_S = 5.0
 """A followed log may be silent for hours; a member ends its watches itself within one."""
 
 _READS = ("GET",)
 _WRITES = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_TUNNELS = frozenset({"exec", "attach", "portforward", "proxy"})
+TUNNELED = frozenset({"exec", "attach", "portforward"})
+"""Subresources of pods that upgrade their connection. Passed on for pods of fleet jobs only: `pod_tunnels`."""
+_TUNNELS = TUNNELED | {"proxy"}
 _OPEN = ("version", "api", "apis", "openapi", "healthz", "livez", "readyz")
 """First path segments of requests about the server itself that read none of its objects."""
 _OLD_ROOTS = frozenset({"watch", "proxy", "redirect"})
@@ -90,8 +93,13 @@ def parse_call(method: str, raw_path: str) -> Call:
 
 def log_of(namespace: str, pod: str) -> Call:
     """The call for the log of a pod; raises InvalidInput for a name that no pod has."""
-    words = (_word(quote(part, safe="")) for part in ("api", "v1", "namespaces", namespace, "pods", pod, "log"))
-    return Call("GET", "/" + "/".join(quote(word, safe=_SAFE) for word in words), "", "pods", namespace, pod, "log")
+    return pod_call("GET", namespace, pod, "log")
+
+
+def pod_call(method: str, namespace: str, pod: str, subresource: str) -> Call:
+    words = (_word(quote(part, safe="")) for part in ("api", "v1", "namespaces", namespace, "pods", pod, subresource))
+    path = "/" + "/".join(quote(word, safe=_SAFE) for word in words)
+    return Call(method, path, "", "pods", namespace, pod, subresource)
 
 
 def require(user: access.Someone, call: Call) -> None:
@@ -100,8 +108,8 @@ def require(user: access.Someone, call: Call) -> None:
         return _require_beside_objects(user, call)
     if call.subresource in _TUNNELS:
         raise Forbidden(
-            f"{call.subresource} is not passed on: the fleet passes requests and streams of bytes, not upgraded "
-            "connections (SPDY, websocket) or tunnels; use the cluster's own kubeconfig for it"
+            f"{call.subresource} is not passed on to a cluster: exec, attach and port-forward work on the pods of fleet jobs "
+            "at the fleet itself (kubectl without a cluster); for other pods use the cluster's own kubeconfig"
         )
     if (call.resource, call.subresource) == ("serviceaccounts", "token"):
         raise Forbidden("a cluster's credentials are not handed out: use the cluster's own kubeconfig to make a token")
@@ -124,22 +132,33 @@ def find(name: str) -> Cluster:
 
 
 def open_answer(
-    cluster: Cluster, call: Call, *, query: str, headers: dict[str, str], body: bytes, lasting: bool
+    cluster: Cluster, call: Call, user: Any, *, query: str, headers: dict[str, str], body: bytes, lasting: bool
 ) -> Passing:
-    """The member's answer; `Unavailable` names the cluster that gives none, or lets the fleet in no more."""
+    """The member's answer to the user; `Unavailable` names the cluster that gives none, or lets the fleet in no more."""
     target = call.path + (f"?{query}" if query else "")
     members = settings.CONVOY_MEMBERS
     idle_s = members.proxy_stream_idle_s if lasting else members.proxy_idle_s
     try:
-        client = member_clients.client(cluster, timeout_s=CONNECT_S)
+        client = impersonation.in_name_of(member_clients.client(cluster, timeout_s=CONNECT_S), cluster, user)
         answer = client.passing(call.method, target, headers, body, idle_s=idle_s)
     except MemberError as e:
-        raise Unavailable(f"cluster {cluster.name}: {e.message}") from e
-    if answer.status == 401 or 300 <= answer.status < 400:
+        raise unavailable(cluster, e) from e
+    if refused := refused_status(cluster, answer.status):
         answer.close()
-        why = "refuses the fleet's credentials" if answer.status == 401 else "answers with a redirect, which is refused"
-        raise Unavailable(f"cluster {cluster.name} {why}")
+        raise refused
     return answer
+
+
+def unavailable(cluster: Cluster, error: MemberError) -> Unavailable:
+    return Unavailable(f"cluster {cluster.name}: {error.message}")
+
+
+def refused_status(cluster: Cluster, status: int) -> Unavailable | None:
+    """The error of an answer that is about the fleet itself, and not for the caller."""
+    if status != 401 and not 300 <= status < 400:
+        return None
+    why = "refuses the fleet's credentials" if status == 401 else "answers with a redirect, which is refused"
+    return Unavailable(f"cluster {cluster.name} {why}")
 
 
 def _word(encoded: str) -> str:

@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from fleet.changes import events, journal
 from fleet.db import isolation
-from fleet.models import FieldOwners, Heartbeat, SigninLink
+from fleet.models import FieldOwners, Heartbeat, LoginCode, SigninLink, SpentState
 from fleet.services.auditing import audit_chain, audit_sinks
 
 SILENT = timedelta(minutes=10)
@@ -53,7 +53,9 @@ def _forget_audit(now: datetime) -> None:
 
 
 def _forget_links(now: datetime) -> None:
-    SigninLink.objects.filter(Q(expires_at__lt=now) | Q(used_at__lt=now)).delete()
+    for model in (SigninLink, LoginCode):
+        model.objects.filter(Q(expires_at__lt=now) | Q(used_at__lt=now)).delete()
+    SpentState.objects.filter(expires_at__lt=now).delete()
 
 
 def _forget_dead(now: datetime) -> None:

@@ -1,10 +1,10 @@
-"""Which watcher process watches which member: one lease a member.
+"""Which watcher process watches which member: one lease for each member.
 
 A lease is held by the watcher it names for as long as that watcher's heartbeat is younger than the term
 (`CONVOY_WATCH_LEASE_S`). All watchers read the same rows and compute the same quotas (`fleet.core.members.sharding`): each
-gives back what it owns above its quota, and takes free leases up to it. Taking a lease raises its epoch. What a watch writes is
-conditional on the epoch under which it was started, in the same transaction (`fence`), so that a watcher that was paused for
-longer than the term writes nothing once another one has its members.
+releases the leases above its quota, and takes free leases up to it. Taking a lease raises its epoch. Every transaction of a
+watch checks the epoch under which the watch was started (`fence`), so that a watcher that was paused for longer than the term
+writes nothing once another one has its members.
 """
 
 import os
@@ -33,7 +33,9 @@ _PREFIX = "watch/"
 _MEMBERS = prepared.Rows(lambda _: Cluster.objects.order_by().values_list("pk", "uid"))
 _WATCHES = prepared.Rows(lambda _: Lease.objects.filter(name__startswith=_PREFIX))
 _LIVE = prepared.Rows(
-    lambda param: Heartbeat.objects.filter(role=ROLE, at__gte=param("since", TIME)).values_list("instance")
+    lambda param: Heartbeat.objects.filter(
+        role=ROLE, at__gte=param("since", TIME), at__lte=param("until", TIME)
+    ).values_list("instance")
 )
 
 Epochs = dict[int, int]
@@ -41,15 +43,16 @@ Epochs = dict[int, int]
 
 
 class LeaseLost(isolation.Ends):
-    """Another watcher has taken the member over: stop watching it, and write nothing."""
+    """Another watcher has taken the member over. The watch must stop and write nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What one watcher owns, and what of that it has to give back to others once it has stopped watching it."""
+    """The members of one watcher."""
 
     owned: Epochs
     surplus: Epochs
+    """Members above its quota: it stops their watches and then releases their leases."""
 
 
 def new_instance() -> str:
@@ -58,7 +61,7 @@ def new_instance() -> str:
 
 
 def rebalance(watcher: str, now: datetime) -> Assignment:
-    """Takes free leases up to the watcher's quota, and says which of its own are above it."""
+    """Takes free leases up to the watcher's quota, and returns what it owns and which of that is above the quota."""
     members = {_name(uid): pk for pk, uid in _MEMBERS.values()}
     leases = _leases(members)
     live = _live_watchers(now) | {watcher}
@@ -83,13 +86,13 @@ def give_back(watcher: str, cluster_ids: Collection[int]) -> None:
 
 
 def leave(watcher: str) -> None:
-    """The watcher ends: the others may take all of its members at once."""
+    """Releases everything of a watcher that ends, so that the others can take its members at once."""
     Lease.objects.filter(holder=watcher, name__startswith=_PREFIX).update(holder="")
     Heartbeat.objects.filter(role=ROLE, instance=watcher).delete()
 
 
 def still_owned(epochs: Mapping[int, int]) -> set[int]:
-    """The clusters whose lease has this epoch still; none is taken over before the current transaction ends."""
+    """The clusters whose lease still has the given epoch. Their leases stay locked until the current transaction ends."""
     uids = dict(Cluster.objects.filter(pk__in=epochs).values_list("uid", "pk"))
     clusters = {_name(uid): pk for uid, pk in uids.items()}
     rows = Lease.objects.filter(name__in=clusters).order_by("name").select_for_update(no_key=True, skip_locked=True)
@@ -99,8 +102,8 @@ def still_owned(epochs: Mapping[int, int]) -> set[int]:
 def fence(cluster_uid: UUID, epoch: int) -> Callable[[], None]:
     """A check for `fleet.db.fencing`: raises `LeaseLost` once the lease of the member has another epoch.
 
-    The lock it takes lasts until the transaction ends. It lets other writers of this watcher pass, and none that takes the
-    lease over: that one skips locked leases and comes again.
+    On PostgreSQL it locks the lease until the transaction ends. The lock is shared with other writers of this watcher. It
+    blocks a takeover: `rebalance` skips locked leases and tries again later.
     """
     statement = "SELECT 1 FROM fleet_lease WHERE name = %s AND epoch = %s"
     if connection.vendor == "postgresql":
@@ -116,7 +119,7 @@ def fence(cluster_uid: UUID, epoch: int) -> Callable[[], None]:
 
 
 def owners(now: datetime) -> dict[str, list[str]]:
-    """The names of the members of each live watcher; those that no live watcher owns stand under the empty name."""
+    """The names of the members of each live watcher. Members that no live watcher owns are under the empty name."""
     live = _live_watchers(now)
     holders = dict(Lease.objects.filter(name__startswith=_PREFIX).values_list("name", "holder"))
     members: dict[str, list[str]] = {watcher: [] for watcher in sorted(live)}
@@ -132,11 +135,12 @@ def _name(cluster_uid: UUID) -> str:
 
 def _live_watchers(now: datetime) -> set[str]:
     term = timedelta(seconds=settings.CONVOY_MEMBERS.watch_lease_s)
-    return {instance for (instance,) in _LIVE.values(since=now - term)}
+    # A heartbeat of later than now is of a clock that was set back since, and its watcher may have died before that.
+    return {instance for (instance,) in _LIVE.values(since=now - term, until=now + term)}
 
 
 def _leases(names: Collection[str]) -> dict[str, Lease]:
-    """The lease of each member, made for a new one and deleted with one that has left the fleet."""
+    """The lease of each member. Creates the missing ones, and deletes those of members that have left the fleet."""
     leases = {lease.name: lease for lease in _WATCHES.objects()}
     if obsolete := leases.keys() - names:
         Lease.objects.filter(name__in=obsolete).delete()
@@ -148,10 +152,10 @@ def _leases(names: Collection[str]) -> dict[str, Lease]:
 
 @transaction.atomic
 def _claim_leases(watcher: str, leases: Iterable[Lease]) -> dict[str, int]:
-    """Takes those that are still as they were read; returns their new epochs.
+    """Takes the leases that have not changed since they were read, and returns their new epochs.
 
-    A lease that a writer has locked (`fence`) is passed over until the next time, so that one stopped process cannot hold up
-    the watch of other members.
+    A lease that a writer has locked (`fence`) is skipped until the next call, so that one stopped process cannot delay the
+    takeover of other members.
     """
     read = {lease.name: lease for lease in leases}
     rows = Lease.objects.filter(name__in=read).order_by("name").select_for_update(skip_locked=True)

@@ -1,7 +1,8 @@
 """The main loop of a watcher process: keeps one `MemberWatch` for each member that this process owns by lease.
 
-Clusters that join, change their credentials or leave are noticed through the journal. Every two seconds the loop says that the
-process is alive, balances the members with the other watchers (`leases`), and confirms those whose rows are current.
+The journal shows which clusters have joined, changed their credentials or left. Every two seconds the loop writes the
+heartbeat of the process, balances the members with the other watchers (`leases`), and confirms the members whose rows are
+current.
 """
 
 import logging
@@ -12,14 +13,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
-from django.utils import timezone
 
 from fleet import heartbeat
 from fleet.changes import journal
-from fleet.db import connections
+from fleet.db import clock, connections
 from fleet.kube.resources import CRDS, EVENTS, NODES, PODS, Resource
 from fleet.models import Cluster
-from fleet.services.clusters import pictures, process_pods
+from fleet.services.clusters import freshness, process_pods
 from fleet.services.members import event_handlers, member_clients, member_facts
 from fleet.services.operations import processes
 from fleet.services.watching import leases
@@ -32,9 +32,9 @@ class WatchManager:
     tick_s = 0.3
     heartbeat_every = timedelta(seconds=2)
     resync_every = timedelta(seconds=20)
-    """Watches are compared with the clusters this often even when the journal reports no change."""
+    """How often the watches are compared with the clusters when the journal reports no change."""
     restart_s = 5.0
-    """A watch that crashed is started again after this."""
+    """How long after a crash a watch is started again."""
     start_watch = MemberWatch
 
     def __init__(self, stop: threading.Event, rng: random.Random) -> None:
@@ -44,27 +44,27 @@ class WatchManager:
         self._owned: leases.Epochs = {}
         self._not_before: dict[int, float] = {}
         self._version = -1
-        self._beat_at = self._resynced_at = datetime.min.replace(tzinfo=timezone.now().tzinfo)
+        self._beat_at = self._resynced_at = datetime.min.replace(tzinfo=clock.now().tzinfo)
 
     def run(self) -> None:
         try:
             while not self._stopping.is_set():
                 try:
-                    self.tick(timezone.now())
+                    self.tick(clock.now())
                     connections.give_back()
                 except DATABASE_AWAY as e:
-                    log.warning("the database does not answer, trying again: %s", e)
+                    log.warning("the database does not answer; the watcher tries again: %s", e)
                     connection.close()
                 self._stopping.wait(self.tick_s)
         finally:
             self.stop()
 
     def tick(self, now: datetime) -> None:
-        """Looks at the journal, and at leases and clusters when it or the clock says so."""
+        """Reads the journal; balances the leases and compares the watches when it has changes or their interval is over."""
         heartbeat.beat()
         beats = abs(now - self._beat_at) >= self.heartbeat_every
         if beats:
-            # Before the leases are balanced: a watcher counts as live, and gets its share, by this row.
+            # Before the leases are balanced: only a watcher with a recent heartbeat counts as live and gets a share.
             processes.beat(leases.ROLE, now, self.instance)
             self._beat_at = now
         changed, crashed = self._clusters_changed(), self._crashed()
@@ -83,7 +83,7 @@ class WatchManager:
             leases.leave(self.instance)
             connections.give_back()
         except DATABASE_AWAY as e:
-            log.warning("the leases of this watcher were not given back and run out by themselves: %s", e)
+            log.warning("failed to release the leases of this watcher; they expire by themselves: %s", e)
 
     def _stop_watches(self, cluster_ids: Sequence[int]) -> None:
         watches = [self._watches.pop(pk) for pk in cluster_ids if pk in self._watches]
@@ -94,23 +94,27 @@ class WatchManager:
             watch.join(max(0.0, deadline - time.monotonic()))
 
     def _rebalance(self, now: datetime) -> bool:
-        """Whether this process owns other members than before."""
+        """Balances the leases. Returns whether this process now owns other members than before."""
         assignment = leases.rebalance(self.instance, now)
         if assignment.surplus:
-            # Stopped before they are given back: the next owner begins with a list, and needs no rows of ours after it.
+            # The watches stop before their leases are released: the next owner starts with a full list, and no row written
+            # here may follow it.
             self._stop_watches(list(assignment.surplus))
             leases.give_back(self.instance, assignment.surplus)
         before, self._owned = self._owned, assignment.owned
         return before != self._owned
 
     def _confirm(self, now: datetime) -> None:
-        """Only for leases that are still ours, and stay so until it is written: another watcher vouches for its own rows."""
+        """Confirms the members whose rows are current.
+
+        The leases are locked until this is written: a member that another watcher has taken over is confirmed by that one.
+        """
         current = {pk: watch.epoch for pk, watch in self._watches.items() if watch.is_current}
         with transaction.atomic():
-            pictures.confirm(leases.still_owned(current), now)
+            freshness.confirm(leases.still_owned(current), now)
 
     def _clusters_changed(self) -> bool:
-        """Whether any cluster changed since the last tick, or the journal reaches back no further than that."""
+        """Whether any cluster changed since the last tick. True as well when the journal no longer reaches back that far."""
         if self._version == journal.tip():
             return False
         try:
@@ -146,14 +150,17 @@ class WatchManager:
 
 
 def watched_kinds(cluster: Cluster) -> Sequence[Resource]:
-    """What is worth watching in this member: nodes, pods, and those of the handlers' kinds that it serves."""
+    """The kinds to watch in this member: nodes, pods, and the kinds of the handlers that the member serves.
+
+    Definitions and events are optional: they are watched only where the member is not known to refuse them.
+    """
     kinds = [kind for kind in event_handlers.resources() if member_facts.serves(cluster.apis, kind)]
     crds = [CRDS] if member_facts.serves(cluster.apis, CRDS) and _may_see(cluster, CRDS) else []
     return [NODES, PODS, *kinds, *crds, *([EVENTS] if _may_see(cluster, EVENTS) else [])]
 
 
 def _may_see(cluster: Cluster, resource: Resource) -> bool:
-    """False when the cluster is known to refuse it."""
+    """False when the permission check of the cluster has shown that it refuses to list or watch the resource."""
     return all(row["allowed"] for row in cluster.permissions if row["resource"] == resource.qualified)
 
 

@@ -1,179 +1,143 @@
-"""The watch of one member: one thread for each watched kind that only reads, and one that only writes.
+"""The watch of one member: one reader task for each watched kind, and an inbox that is written in batches.
 
-Readers (`fleet.member.watching`) put what arrives into a bounded queue; the writer takes it in batches and writes nodes,
-pods and holds first (`node_pod_sync`), then lets the event handlers see their objects (`reports`). Every write of the writer
-is fenced by the lease under which the watch was started (`leases`). Nothing is kept anywhere but in the rows: after a crash
-everything is made right from whole lists.
+Readers (`fleet.member.watching`) run in the event loop of the process and put what arrives into the bounded inbox (`inbox`).
+One of the few writer threads of the process takes a batch: it writes nodes, pods and holds first (`node_pod_sync`), and then
+calls the event handlers (`reports`). Every transaction is fenced by the lease under which the watch was started (`leases`). All
+durable state is in rows: after a crash, the rows are corrected from complete lists.
 """
 
+import asyncio
 import logging
-import queue
 import random
-import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
-from django.utils import timezone
 
 from fleet.core.members import marks, observed
 from fleet.core.members.observed import Mark
-from fleet.db import connections, fencing
+from fleet.db import clock, connections, fencing
 from fleet.kube.resources import CRDS, EVENTS, NODES, PODS, Resource
-from fleet.member.watching import Delivery, Reflector
+from fleet.member.streaming.client import StreamClient
+from fleet.member.watching import Reflector
 from fleet.models import Cluster
 from fleet.services.members import event_handlers, member_clients, member_facts, signing
-from fleet.services.watching import leases, reports
+from fleet.services.watching import engine, leases, reports
+from fleet.services.watching.inbox import Inbox, Retry
 from fleet.services.watching.node_pod_sync import UNWRITABLE, ClusterGone, NodePodSync
 from fleet.services.watching.reports import Batch, Batches
 
 log = logging.getLogger(__name__)
 
 DATABASE_AWAY = (OperationalError, InterfaceError)
-_BATCH_S = 0.01
-"""How long more is waited for after a report that may let a job start."""
-_CALM_BATCH_S = 0.05
-"""And after any other: what a gang does as it starts comes in a burst of reports, which one write serves."""
-_BATCH = 1000
-_BACKLOG = 4000
-"""Changes that may wait for the writer before the readers have to: bounds the memory."""
 _MAX_LAG_S = 3.0
-"""How far rows may be behind what was delivered, and still show the member as it is."""
-_WRITING = threading.BoundedSemaphore(3)
-"""Members of one process whose changes are written at once: with the manager's, four connections."""
+"""How far the rows may lag behind the deliveries while the member still counts as current."""
 
 
 class MemberWatch:
-    """Everything that is watched of one member, under one epoch of its lease."""
+    """Readers and inbox of one member, under one epoch of its lease."""
 
     def __init__(self, cluster: Cluster, epoch: int, rng: random.Random) -> None:
         access = member_clients.access_of(cluster)
         self.digest, self.epoch = member_clients.digest(access), epoch
         self._cluster_id, self._name, self._rng = cluster.pk, cluster.name, rng
-        self._client = member_clients.connect(access, cluster=cluster.name)
         self._fence = leases.fence(cluster.uid, epoch)
-        self._stopping = threading.Event()
-        self._readers: dict[Resource, tuple[Reflector, threading.Event]] = {}
-        self._queue: queue.Queue[tuple[float, Delivery]] = queue.Queue(_BACKLOG)
-        self._written_until = 0.0
-        """Everything delivered until then, on the monotonic clock, is in rows."""
+        self._loop = engine.loop()
+        private_ok, turns = settings.CONVOY_PRIVATE_MEMBERS, engine.turns()
+        self._client = StreamClient(access, private_ok=private_ok, cluster=cluster.name, turns=turns)
+        self._readers: dict[Resource, tuple[Reflector, Future[None]]] = {}
+        self._inbox = Inbox(self._loop, engine.writers(), self._write)
         self._sync = NodePodSync(cluster.pk)
+        self._pod_keys: set[event_handlers.Key] = set()
+        """Attempts whose pod rows have changed, and of which the handlers were not called yet."""
         self._proves = partial(_proves, cluster)
-        self._writer = threading.Thread(target=self._write, name=f"write {cluster.name}", daemon=True)
 
     def start(self, resources: Iterable[Resource]) -> None:
-        self._writer.start()
         self.follow(resources)
 
     @property
     def alive(self) -> bool:
-        return self._writer.is_alive() and all(reflector.is_alive() for reflector, _ in self._readers.values())
+        return not self._inbox.is_closed and not any(task.done() for _, task in self._readers.values())
 
     @property
     def is_current(self) -> bool:
-        """Whether rows are what the member shows: every kind is followed, and what was delivered is written."""
+        """Whether the rows show the member as it is: every kind is listed and watched, and all deliveries are written."""
         readers = [reflector for reflector, _ in self._readers.values() if reflector.resource not in _UNVOUCHED]
         readers = [reader for reader in readers if not (reader.refused and reader.resource not in _TRANSFORMS)]
-        listed = all(reader.follows and reader.listed_at <= self._written_until for reader in readers)
-        return self.alive and listed and time.monotonic() - self._written_until <= _MAX_LAG_S
+        written_until = self._inbox.written_until
+        listed = all(reader.follows and reader.listed_at <= written_until for reader in readers)
+        return self.alive and listed and time.monotonic() - written_until <= _MAX_LAG_S
 
     def follow(self, resources: Iterable[Resource]) -> None:
         """Watches exactly these kinds from now on."""
         wanted = set(resources)
         for resource in self._readers.keys() - wanted:
-            _, stop = self._readers.pop(resource)
-            stop.set()
+            _, task = self._readers.pop(resource)
+            task.cancel()
         for resource in wanted - self._readers.keys():
-            stop = threading.Event()
             reflector = Reflector(
                 self._client,
                 resource,
-                partial(self._enqueue, stop),
-                stop,
+                self._inbox.put,
                 random.Random(self._rng.random()),  # noqa: S311
                 selector="" if resource in _TRANSFORMS else marks.JOB_UID,
                 fields=_FIELDS.get(resource, ""),
                 read=self._read_pod if resource == PODS else _TRANSFORMS.get(resource, _whole),
             )
-            self._readers[resource] = reflector, stop
-            reflector.start()
+            task = asyncio.run_coroutine_threadsafe(reflector.run(), self._loop)
+            task.add_done_callback(partial(_log_end, self._name, resource))
+            self._readers[resource] = reflector, task
 
     def stop(self) -> None:
-        """Ends all threads soon; does not wait for them."""
-        self._stopping.set()
-        for _, stop in self._readers.values():
-            stop.set()
-        self._client.close()
+        """Ends all tasks soon; does not wait for them."""
+        self._inbox.close()
+        for _, task in self._readers.values():
+            task.cancel()
+        self._loop.call_soon_threadsafe(self._client.close)
 
     def join(self, timeout_s: float) -> None:
-        self._writer.join(timeout_s)
+        """Waits until nothing of this watch is being written."""
+        self._inbox.join(timeout_s)
 
-    def _enqueue(self, stop: threading.Event, delivery: Delivery) -> None:
-        while not stop.is_set():
-            try:
-                self._queue.put((time.monotonic(), delivery), timeout=0.5)
-                return
-            except queue.Full:
-                continue
-
-    def _write(self) -> None:
+    def _write(self, batches: Batches) -> None:
+        """Called by a writer, with one batch at a time; again with the rest of it after `Retry`."""
         try:
-            while not self._stopping.is_set():
-                batches, until = self._gather()
-                if batches:
-                    self._apply(batches)
-                self._written_until = until
+            self._apply(batches)
         except ClusterGone:
             log.info("%s has left the fleet", self._name)
-        except leases.LeaseLost:
-            log.warning("%s is watched by another process now: nothing more is written of it here", self._name)
-        finally:
             self.stop()
-            connection.close()
-
-    def _gather(self) -> tuple[Batches, float]:
-        """What is to be written next, and up to when it is everything that was delivered."""
-        batches: Batches = {}
-        until = time.monotonic()
-        try:
-            at, delivery = self._queue.get(timeout=0.5)
-            deadline = time.monotonic() + _CALM_BATCH_S
-            for _ in range(_BATCH):
-                batches.setdefault(delivery.resource, Batch()).add(delivery)
-                until = at
-                if reports.is_urgent(delivery):
-                    deadline = min(deadline, time.monotonic() + _BATCH_S)
-                at, delivery = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
-            batches.setdefault(delivery.resource, Batch()).add(delivery)
-            until = at
-        except queue.Empty:
-            until = time.monotonic()
-        return batches, until
+        except leases.LeaseLost:
+            log.warning("%s is now watched by another process: this watch stops", self._name)
+            self.stop()
+        finally:
+            connections.give_back()
 
     def _apply(self, batches: Batches) -> None:
-        """Nodes and pods before the handlers: a hold must not end by a report that the capacity does not show yet."""
-        pods = batches.pop(PODS, None)
+        """Writes nodes and pods, then calls the handlers. What is written is taken out of ``batches``."""
+        # Nodes and pods come first: a handler may end a hold, and the free capacity must count the hold's pods by then.
+        pods = batches.get(PODS)
         if pods and any(pod.own and not pod.proven for pod in pods.present.values()):
             self._persist(lambda: self._disown_unproven(pods))
-        _apply_batches(self._sync, batches.pop(NODES, None), pods)
-        crds = batches.pop(CRDS, None)
-        pod_keys: set[event_handlers.Key] = set()
+        _apply_batches(self._sync, batches.pop(NODES, None), batches.pop(PODS, None))
+        self._persist(lambda: self._write_rows(batches.get(CRDS)))
+        batches.pop(CRDS, None)
+        if batches or self._pod_keys:
+            self._persist(lambda: reports.deliver(self._cluster_id, batches, self._pod_keys, clock.now()))
+        self._pod_keys = set()
 
-        def sync_rows() -> None:
-            pod_keys.update((mark.job_uid, mark.attempt) for mark in self._sync_rows(timezone.now()))
-            if crds and (not crds.listed or self._has_unknown(crds)):
-                Cluster.objects.filter(pk=self._cluster_id).update(discovery_due_at=None)
-
-        self._persist(sync_rows)
-        if batches or pod_keys:
-            self._persist(lambda: reports.deliver(self._cluster_id, batches, pod_keys, timezone.now()))
+    def _write_rows(self, crds: Batch | None) -> None:
+        self._pod_keys |= {(mark.job_uid, mark.attempt) for mark in self._sync_rows(clock.now())}
+        if crds and (not crds.listed or self._has_unknown(crds)):
+            Cluster.objects.filter(pk=self._cluster_id).update(discovery_due_at=None)
 
     def _has_unknown(self, crds: Batch) -> bool:
-        """Whether the list has a kind that came after the member was last asked what it serves."""
+        """Whether the list has a CustomResourceDefinition that is newer than the last discovery of the member."""
         row = Cluster.objects.filter(pk=self._cluster_id).only("apis").first()
         return row is not None and not set(crds.present.values()) <= member_facts.definitions(row.apis)
 
@@ -191,7 +155,10 @@ class MemberWatch:
         return observed.pod(body, event_handlers.pod_role, self._proves)
 
     def _disown_unproven(self, pods: Batch | None) -> None:
-        """A pod that carries a job's labels without a genuine mark takes room on its node, and belongs to no job."""
+        """Treats pods that have a job's labels without a valid signature as pods of other owners.
+
+        They still use the capacity of their node. Pods that a handler knows to be older than the signatures keep their job.
+        """
         unproven = {key: pod for key, pod in pods.present.items() if pod.own and not pod.proven} if pods else {}
         if pods is None or not unproven:
             return
@@ -203,18 +170,22 @@ class MemberWatch:
                 pods.present[key] = replace(pod, own=None)
 
     def _persist(self, action: Callable[[], None]) -> None:
-        """Does it until the database takes it, or the lease is lost. ``action`` must be repeatable."""
-        while not self._stopping.is_set():
-            try:
-                with _WRITING:
-                    with fencing.fenced(self._fence):
-                        action()
-                    connections.give_back()
-                return
-            except DATABASE_AWAY as e:
-                log.warning("%s: the database did not take what the watch delivered, trying again: %s", self._name, e)
-                connection.close()
-                self._stopping.wait(0.2 + 0.3 * self._rng.random())
+        """Runs the action in a transaction. ``action`` must be idempotent.
+
+        Raises `Retry` when the database does not answer, and `LeaseLost` once another watcher has the member.
+        """
+        try:
+            with fencing.fenced(self._fence):
+                action()
+        except DATABASE_AWAY as e:
+            log.warning("%s: the database does not answer; the write is tried again: %s", self._name, e)
+            connection.close()
+            raise Retry(0.2 + 0.3 * self._rng.random()) from e
+
+
+def _log_end(cluster: str, resource: Resource, task: "Future[None]") -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("%s: the watch of %s ends by an error", cluster, resource.plural, exc_info=error)
 
 
 def _whole(body: dict[str, Any]) -> dict[str, Any]:
@@ -222,7 +193,7 @@ def _whole(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _definition(body: dict[str, Any]) -> str:
-    """Plural and group of the kind that a CustomResourceDefinition adds."""
+    """The name of a CustomResourceDefinition: plural and group of the kind it defines."""
     return str((body.get("metadata") or {}).get("name", ""))
 
 
@@ -233,13 +204,13 @@ def _proves(cluster: Cluster, mark: Mark, namespace: str, label: object) -> bool
 _TRANSFORMS: dict[Resource, Callable[[dict[str, Any]], Any]] = {
     NODES: observed.node, PODS: _whole, CRDS: _definition, EVENTS: observed.refusal
 }  # fmt: skip
-"""Kinds of which every object is watched, not only those that carry our label, and what is kept of each object."""
+"""Kinds that are watched without a label selector, and what is kept of each object."""
 
 
 _FIELDS = {EVENTS: "type=Warning,involvedObject.kind!=Pod,involvedObject.kind!=Node"}
-"""Most warnings of a member are about pods and nodes: it need not send them."""
+"""Field selectors. Most warning events of a member are about pods and nodes, and are not needed."""
 _UNVOUCHED = frozenset({EVENTS})
-"""Kinds whose objects come and go by themselves: no row stands for them."""
+"""Kinds that no row represents: a member is current without them."""
 
 
 def _apply_batches(sync: NodePodSync, nodes: Batch | None, pods: Batch | None) -> None:
@@ -247,7 +218,7 @@ def _apply_batches(sync: NodePodSync, nodes: Batch | None, pods: Batch | None) -
         if nodes.listed:
             sync.list_nodes(list(nodes.present.values()))
         else:
-            for item in nodes.gone:
+            for item in nodes.deleted:
                 sync.ledger.lose_node(item.key[1])
             for node in nodes.present.values():
                 sync.ledger.see_node(node)
@@ -255,7 +226,7 @@ def _apply_batches(sync: NodePodSync, nodes: Batch | None, pods: Batch | None) -
         if pods.listed:
             sync.list_pods(list(pods.present.values()))
         else:
-            for item in pods.gone:
+            for item in pods.deleted:
                 sync.lose_pod(item.key)
             for pod in pods.present.values():
                 sync.see_pod(pod)

@@ -1,9 +1,9 @@
-"""Writes what a watched member shows into rows: nodes with what is asked of them, our own pods, and holds that end.
+"""Writes the observed state of a member into rows: nodes with the requests of their pods, the pods of our jobs, and holds.
 
-One `NodePodSync` per watched member, used by one thread. It keeps in memory what it has written, so that only differences
-are written, in one transaction: nodes, then pods, then holds; a hold ends only where its pods are bound, visible and
-counted. After a whole list it compares with the rows themselves, so that a row that another process wrote is mended by the
-next list at the latest. When the transaction fails, doing it again does the same.
+There is one `NodePodSync` for each watched member, used by one thread. It remembers what it has written and writes only
+differences, in one transaction: nodes, then pods, then holds. A hold ends once all its pods are bound to nodes and counted
+there. After a complete list it compares with the rows themselves, which corrects any row that another process wrote. A failed
+transaction can be repeated.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ from django.db.models import Model
 
 from fleet.changes import events, journal
 from fleet.core.members import capacity
-from fleet.core.members.capacity import Difference, Ledger, Stand
+from fleet.core.members.capacity import Difference, Ledger, NodeState
 from fleet.core.members.hub_names import hub_name
 from fleet.core.members.observed import Key, Mark, ObservedNode, ObservedPod, OwnPod
 from fleet.db import bulk, isolation, prepared
@@ -29,7 +29,7 @@ from fleet.services.clusters import clusters
 _NODE_FIELDS = ("ready", "unschedulable", "address", "labels", "taints", "allocatable", "requested")
 _POD_FIELDS = (
     "uid", "job_uid", "attempt", "role", "index", "node", "phase", "ready_containers", "containers", "restarts", "reason",
-    "message", "created_at", "started_at", "exit_code", "disruption", "running_since", "details",
+    "message", "created_at", "started_at", "exit_code", "disruption", "running_since", "details", "state",
 )  # fmt: skip
 _CLUSTER_FIELDS = ("uid", "name", "synced_at", "region", "zone", "resource_version")
 _HOLDS = prepared.Rows(
@@ -42,7 +42,7 @@ _BOUND = prepared.Rows(
         Pod.objects.filter(cluster_id=param("cluster", KEY), job_uid__in=param("uids", UID))
         .exclude(node="")
         .order_by()
-        .values_list("job_uid", "attempt", "namespace", "name")
+        .values_list("job_uid", "attempt", "phase", "namespace", "name")
     )
 )
 _FREE = prepared.Rows(
@@ -63,15 +63,16 @@ _CLUSTER = prepared.Rows(
         .select_for_update(of=("self",), no_key=True)
     )
 )
+_ENDED = ("Succeeded", "Failed")
 _AT_ONCE = 200
-"""Rows of one statement: SQLite bounds the number of its parameters."""
+"""Rows of one statement: SQLite limits the number of parameters."""
 
 UNWRITABLE = (DataError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What data raise that are not as they should be, here or in the database."""
+"""Errors that malformed data cause, here or in the database."""
 
 
 class ClusterGone(isolation.Ends):
-    """The cluster was detached: stop watching it."""
+    """The cluster was detached. Its watch must stop."""
 
 
 @dataclass(slots=True)
@@ -109,17 +110,17 @@ class NodePodSync:
 
     @property
     def complete(self) -> bool:
-        """Nodes and pods have both been listed: before that, free room would be overstated."""
+        """Whether nodes and pods have both been listed. Before that, the free capacity would be overstated."""
         return self._nodes_listed and self._pods_listed
 
     def write(self, now: datetime) -> set[Mark]:
-        """Writes every difference; returns the attempts whose pods are different. Nothing before both lists are in."""
+        """Writes all differences, and returns the attempts whose pods changed. Does nothing before both lists are complete."""
         if not self.complete:
             return set()
         if not self._listed_again:
             return self._write_differences(now)
         with transaction.atomic():
-            # The rows are read under the cluster's lock: nothing can be written between the reading and the comparison.
+            # The rows are read under the cluster's lock, so that no other process writes between reading and comparing.
             self._lock_cluster()
             self._read_rows()
             marks = self._write_differences(now)
@@ -136,20 +137,24 @@ class NodePodSync:
     def _write_differences(self, now: datetime) -> set[Mark]:
         nodes = self.ledger.difference()
         pods = {key: self._own[key] for key in self._touched if key in self._own and self._differs(key)}
-        gone = [key for key in self._touched if key in self._written and key not in self._own]
-        marks = {pod.own.mark for pod in (*pods.values(), *(self._written[key] for key in gone)) if pod.own}
+        deleted = [key for key in self._touched if key in self._written and key not in self._own]
+        marks = {pod.own.mark for pod in (*pods.values(), *(self._written[key] for key in deleted)) if pod.own}
         marks |= {before.own.mark for key in pods if (before := self._written.get(key)) and before.own}
-        if nodes.changed or nodes.gone or pods or gone or self._listed_again:
-            self._commit(nodes, pods, gone, marks, now)
+        if nodes.changed or nodes.gone or pods or deleted or self._listed_again:
+            self._commit(nodes, pods, deleted, marks, now)
+        # Only after the commit: when it fails, the same differences are found and written again.
         self.ledger.settle(nodes)
         self._written |= pods
-        for key in gone:
+        for key in deleted:
             del self._written[key]
         self._touched.clear()
         return marks
 
     def leave_out_unwritable(self) -> list[str]:
-        """Leaves as they are in rows the nodes and pods that no row can hold; which they are. For a write that has failed."""
+        """After a failed write: drops the observed nodes and pods that cannot be stored, and returns their names.
+
+        Their rows keep the last state that could be stored.
+        """
         left_out = []
         for name, stand in self.ledger.difference().changed.items():
             if not _can_be_written(Node, _node_row(self.cluster_id, name, stand)):
@@ -171,11 +176,12 @@ class NodePodSync:
         return before is None or (pod.node, pod.own) != (before.node, before.own)
 
     def _commit(
-        self, nodes: Difference, pods: dict[Key, ObservedPod], gone: list[Key], marks: set[Mark], now: datetime
+        self, nodes: Difference, pods: dict[Key, ObservedPod], deleted: list[Key], marks: set[Mark], now: datetime
     ) -> None:
         with transaction.atomic():
             cluster = self._lock_cluster()
-            changes = [*_write_nodes(cluster, nodes), *self._write_pods(cluster, pods, gone)]
+            # Nodes and pods before holds: the capacity of a hold that ends must be counted by the rows of its pods.
+            changes = [*_write_nodes(cluster, nodes), *self._write_pods(cluster, pods, deleted)]
             ended = self._end_holds(None if self._listed_again else marks, now)
             if self._listed_again:
                 _synced(cluster, self.ledger, now)
@@ -184,8 +190,9 @@ class NodePodSync:
                 clusters.freed(self.cluster_id)
 
     def _end_holds(self, marks: set[Mark] | None, now: datetime) -> list[tuple[Hold, list[Key]]]:
-        """Ends the holds whose gang is bound to nodes whole, and returns them with those pods; ``None`` looks at every hold of
-        the cluster.
+        """Ends the holds whose gangs are completely bound to nodes. Returns them with their pods.
+
+        ``marks`` limits this to the holds of these attempts; ``None`` means every hold of the cluster.
         """
         if marks is None:
             holds = list(Hold.objects.filter(cluster_id=self.cluster_id, released_at=None))
@@ -195,17 +202,23 @@ class NodePodSync:
         if not open_holds:
             return []
         pods: dict[tuple[UUID, int], list[Key]] = defaultdict(list)
-        for uid, attempt, *key in _BOUND.values(cluster=self.cluster_id, uids=list({uid for uid, _ in open_holds})):
-            pods[uid, attempt].append((key[0], key[1]))
+        rows = _BOUND.values(cluster=self.cluster_id, uids=list({uid for uid, _ in open_holds}))
+        for uid, attempt, phase, *key in rows:
+            hold = open_holds.get((uid, attempt))
+            # After a resize pods of the size before, which have ended, must not be taken for those that are still to come.
+            if hold is not None and (hold.resized_at is None or phase not in _ENDED):
+                pods[uid, attempt].append((key[0], key[1]))
         done = {hold.pk: (hold, pods[key]) for key, hold in open_holds.items() if len(pods[key]) >= hold.pods}
-        # One that another transaction has locked is being ended by it, which may wait for a lock of ours.
+        # Locked rows are skipped: the other transaction ends that hold, and may itself be waiting for a lock of this one.
         pks = [pk for (pk,) in _FREE.values(pks=list(done))]
         _RELEASE.run(pks=pks, now=now)
         return [done[pk] for pk in pks]
 
     def _kept_more(self, hold: Hold, pods: Iterable[Key]) -> bool:
-        """Whether an ended hold frees something: it kept more than its pods take, in all or, where it names nodes, on one."""
+        """Whether an ended hold frees capacity: it held more than its pods use, in total or on one of the nodes it names."""
         taken = map(self.ledger.taken_by, pods)
+        if hold.resized_at is not None:
+            return True  # it held for some of its pods, and which these are is not known
         if not hold.nodes:
             return capacity.exceeds([(hold.amounts, [""])], (("", amounts) for _, amounts in taken))
         return capacity.exceeds(hold.nodes, taken)
@@ -216,23 +229,26 @@ class NodePodSync:
             raise ClusterGone
         return rows[0]
 
-    def _write_pods(self, cluster: Cluster, pods: dict[Key, ObservedPod], gone: list[Key]) -> list[journal.Change]:
+    def _write_pods(self, cluster: Cluster, pods: dict[Key, ObservedPod], deleted: list[Key]) -> list[journal.Change]:
         rows = [_pod_row(self.cluster_id, pod, pod.own) for pod in pods.values() if pod.own]
         bulk.upsert(rows, ["cluster", "namespace", "name"], _POD_FIELDS)
-        for namespace in {namespace for namespace, _ in gone}:
-            names = [name for of, name in gone if of == namespace]
-            for some in _chunks(names):
-                Pod.objects.filter(cluster_id=self.cluster_id, namespace=namespace, name__in=some).delete()
+        for namespace in {namespace for namespace, _ in deleted}:
+            names = [name for pod_namespace, name in deleted if pod_namespace == namespace]
+            for chunk in _chunks(names):
+                Pod.objects.filter(cluster_id=self.cluster_id, namespace=namespace, name__in=chunk).delete()
         action, name = journal.Action, cluster.name
         changed = [
             _pod_change(name, pod, action.MODIFIED if key in self._written else action.ADDED)
             for key, pod in pods.items()
         ]
-        return changed + [_pod_change(name, self._written[key], action.DELETED) for key in gone]
+        return changed + [_pod_change(name, self._written[key], action.DELETED) for key in deleted]
 
 
 def _synced(cluster: Cluster, ledger: Ledger, now: datetime) -> None:
-    """Records the time of the list. The first one is announced: only then are capacity and place of the cluster known."""
+    """Records the time of a complete list, and the region and zone of the cluster.
+
+    The first list is announced, because capacity and location of the cluster are known from then on.
+    """
     before = (cluster.synced_at is None, cluster.region, cluster.zone)
     cluster.synced_at = now
     cluster.region = ledger.place("topology.kubernetes.io/region")
@@ -246,11 +262,11 @@ def _synced(cluster: Cluster, ledger: Ledger, now: datetime) -> None:
 def _write_nodes(cluster: Cluster, nodes: Difference) -> list[journal.Change]:
     rows = [_node_row(cluster.pk, name, stand) for name, stand in nodes.changed.items()]
     bulk.upsert(rows, ["cluster", "name"], _NODE_FIELDS)
-    for some in _chunks(sorted(nodes.gone)):
-        Node.objects.filter(cluster=cluster, name__in=some).delete()
-    of_node = partial(journal.Change, "Node", cluster.name)
-    changed = [of_node(name, str(cluster.uid), journal.Action.MODIFIED) for name in nodes.changed]
-    return changed + [of_node(name, str(cluster.uid), journal.Action.DELETED) for name in nodes.gone]
+    for chunk in _chunks(sorted(nodes.gone)):
+        Node.objects.filter(cluster=cluster, name__in=chunk).delete()
+    node_change = partial(journal.Change, "Node", cluster.name)
+    changed = [node_change(name, str(cluster.uid), journal.Action.MODIFIED) for name in nodes.changed]
+    return changed + [node_change(name, str(cluster.uid), journal.Action.DELETED) for name in nodes.gone]
 
 
 def _chunks(names: Sequence[str]) -> Iterable[Sequence[str]]:
@@ -258,13 +274,13 @@ def _chunks(names: Sequence[str]) -> Iterable[Sequence[str]]:
 
 
 def _pod_change(cluster: str, pod: ObservedPod, action: journal.Action) -> journal.Change:
-    """Under its name at the fleet, which says of a pod that is gone where it was."""
+    """A journal entry for a pod under its hub name. The hub name contains the cluster, also of a pod that was deleted."""
     uid = pod.own.uid if pod.own else ""
     return journal.Change("Pod", pod.namespace, hub_name(pod.name, cluster), uid, action)
 
 
 def _can_be_written(model: type[Model], row: Model) -> bool:
-    """Tries it under a name of its own, and takes it back."""
+    """Whether the database accepts the row: inserts it under a temporary name and rolls that back."""
     row.name = f"try-{uuid4()}"  # type: ignore[attr-defined]  # every synced row has a name
     try:
         with transaction.atomic():
@@ -275,7 +291,7 @@ def _can_be_written(model: type[Model], row: Model) -> bool:
     return True
 
 
-def _node_row(cluster_id: int, name: str, stand: Stand) -> Node:
+def _node_row(cluster_id: int, name: str, stand: NodeState) -> Node:
     seen, requested = stand
     return Node(
         cluster_id=cluster_id,
@@ -313,6 +329,7 @@ def _pod_row(cluster_id: int, pod: ObservedPod, own: OwnPod) -> Pod:
         disruption=own.disruption,
         running_since=own.running_since,
         details=own.details,
+        state=own.state,
     )
 
 
@@ -334,10 +351,11 @@ def _pod_seen(row: Pod) -> ObservedPod:
         disruption=row.disruption,
         running_since=row.running_since,
         details=row.details,
+        state=row.state,
     )
     return ObservedPod(row.namespace, row.name, row.node, counts=False, request={}, own=own)
 
 
-def _node_state(row: Node) -> Stand:
+def _node_state(row: Node) -> NodeState:
     seen = ObservedNode(row.name, row.ready, row.unschedulable, row.labels, row.taints, row.allocatable, row.address)
     return seen, row.requested

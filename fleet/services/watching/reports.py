@@ -1,6 +1,6 @@
-"""Hands what a watch delivered about our objects to the handlers of the apps above (`fleet.services.members.event_handlers`).
+"""Passes what a watch delivered about propagated objects to the registered handlers (`fleet.services.members.event_handlers`).
 
-Each call is a transaction of the handler's own, which locks the jobs it is about in their order.
+Each handler runs in transactions of its own, in which it locks the jobs concerned in a fixed order.
 """
 
 import logging
@@ -11,29 +11,31 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from fleet.changes import events
 from fleet.core.members import observed
 from fleet.core.members.observed import Key, ObservedPod, ObservedRefusal
 from fleet.db import isolation
 from fleet.kube.resources import EVENTS, Resource
 from fleet.member.watching import Changed, Delivery, Item, Listed
 from fleet.models import Cluster
-from fleet.services.clusters import clusters
+from fleet.services.clusters import object_events
 from fleet.services.members import event_handlers
 from fleet.services.watching.node_pod_sync import UNWRITABLE
 
 log = logging.getLogger(__name__)
+_MOST_RECORDED = 5
+"""Of the objects of one batch that cannot be stored; the log has them all."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """The latest of each object of one kind, out of many deliveries."""
+    """The latest state of each object of one kind, merged from several deliveries."""
 
     listed: bool = False
+    """`present` began with a complete list: an object that is not in it does not exist."""
     began: float = 0.0
     """When the list was requested, on the monotonic clock."""
     present: dict[Key, Any] = field(default_factory=dict)
-    gone: list[Item] = field(default_factory=list)
+    deleted: list[Item] = field(default_factory=list)
 
     def add(self, delivery: Delivery) -> None:
         match delivery:
@@ -42,7 +44,7 @@ class Batch:
                 self.present = {item.key: item.value for item in items if item.value is not None}
             case Changed(item=item, gone=True):
                 self.present.pop(item.key, None)
-                self.gone.append(item)
+                self.deleted.append(item)
             case Changed(item=Item(value=None)):
                 pass
             case Changed(item=item):
@@ -61,10 +63,10 @@ def deliver(cluster_id: int, batches: Batches, pod_keys: set[event_handlers.Key]
             batch = batches.get(resource)
             if batch is None:
                 continue
-            if batch.gone:
-                _hand_over(handler.on_delete, cluster_id, resource, [item.value for item in batch.gone], now)
+            if batch.deleted:
+                _report(handler.on_delete, cluster_id, resource, [item.value for item in batch.deleted], now)
             if batch.present:
-                followed |= _hand_over(handler.on_update, cluster_id, resource, list(batch.present.values()), now)
+                followed |= _report(handler.on_update, cluster_id, resource, list(batch.present.values()), now)
             if batch.listed:
                 requested = now - timedelta(seconds=time.monotonic() - batch.began)
                 handler.on_resync(cluster_id, resource, _keys(batch.present.values()), requested, now)
@@ -72,7 +74,8 @@ def deliver(cluster_id: int, batches: Batches, pod_keys: set[event_handlers.Key]
             isolation.apart(
                 "follow.refusals", list(refusals.present.values()), partial(_on_refusals, handler, cluster_id, now)
             )
-            followed.clear()  # pods that were made since may have overtaken a refusal
+            # A refusal may be older than the pods: the job's state must be computed again from the pods that exist now.
+            followed.clear()
         if rest := pod_keys - followed:
             changed = partial(_on_pods_changed, handler, cluster_id, now)
             isolation.apart("follow.pods", sorted(rest), changed, savepoint=False)
@@ -91,8 +94,9 @@ def _on_pods_changed(
 
 
 def is_urgent(delivery: Delivery) -> bool:
-    """Whether it may let a job start: room is known that was not before, a pod gives its node back, or an object says that what
-    it runs has ended.
+    """Whether the delivery may free capacity, so that it must not wait for the rest of a batch.
+
+    That is the case for a list, a deletion, a pod that no longer counts on its node, and an object whose run has ended.
     """
     match delivery:
         case Changed(gone=False, item=Item(value=ObservedPod() as pod)):
@@ -105,20 +109,24 @@ def is_urgent(delivery: Delivery) -> bool:
 
 
 def _has_ended(resource: Resource, manifest: dict[str, Any]) -> bool:
-    """False too where the status cannot be read: that is recorded when it is written."""
+    """Whether the object's run has ended. False when its status cannot be read: the error is recorded when it is written."""
     try:
         return event_handlers.has_ended(resource, manifest)
     except UNWRITABLE:
         return False
 
 
-Report = Callable[[int, Resource, Sequence[dict[str, Any]], datetime], Collection[event_handlers.Key] | None]
+Handler = Callable[[int, Resource, Sequence[dict[str, Any]], datetime], Collection[event_handlers.Key] | None]
 
 
-def _hand_over(
-    report: Report, cluster_id: int, resource: Resource, objects: list[dict[str, Any]], now: datetime
+def _report(
+    handler: Handler, cluster_id: int, resource: Resource, objects: list[dict[str, Any]], now: datetime
 ) -> set[event_handlers.Key]:
-    """All at once; what cannot be handled is left out by itself, and recorded. What the handler returns."""
+    """Calls the handler with all objects, and returns the attempts that it reports as followed.
+
+    When the handler fails, the batch is divided until only the objects that cause the failure are left out; these are recorded
+    on the timeline of the cluster.
+    """
 
     def name_of(body: dict[str, Any]) -> str:
         return f"{resource.kind} {body['metadata'].get('namespace', '')}/{body['metadata']['name']}"
@@ -127,21 +135,23 @@ def _hand_over(
         if error is not None:
             record_unwritable(cluster_id, [name_of(body)], error, now)
 
-    def hand_over(bodies: Sequence[dict[str, Any]]) -> set[event_handlers.Key]:
-        return set(report(cluster_id, resource, bodies, now) or ())
+    def report(bodies: Sequence[dict[str, Any]]) -> set[event_handlers.Key]:
+        return set(handler(cluster_id, resource, bodies, now) or ())
 
-    parts = isolation.apart("follow.objects", objects, hand_over, settle, id_of=name_of, savepoint=False)
+    parts = isolation.apart("follow.objects", objects, report, settle, id_of=name_of, savepoint=False)
     return set().union(*parts)
 
 
 def record_unwritable(cluster_id: int, names: Sequence[str], error: Exception, now: datetime) -> None:
-    """A line on the cluster's timeline about objects that no row can hold."""
-    log.warning("objects left out", extra={"objects": names}, exc_info=error)
+    """Logs objects that cannot be stored, and records events about them; ``names`` are ``KIND NAMESPACE/NAME``."""
+    log.warning("objects cannot be stored", extra={"objects": names}, exc_info=error)
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None:
-        message = f"left as they were, because what the cluster says of them cannot be stored: {', '.join(names[:5])}"
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        events.record(clusters.change(cluster), "ObjectUnreadable", message + more, now, warning=True)
+        for named in names[:_MOST_RECORDED]:
+            kind, _, path = named.partition(" ")
+            namespace, _, name = path.rpartition("/")
+            message = f"{named} is not updated, because the state that {cluster.name} reports of it cannot be stored"
+            object_events.record(cluster, kind, namespace, name, "ObjectUnreadable", message, now)
 
 
 def _keys(objects: Iterable[dict[str, Any]]) -> set[event_handlers.Key]:

@@ -1,4 +1,4 @@
-"""``kubectl amc describe``: one object of a cluster in full and in words, with the events the cluster has of it."""
+"""``kubectl amc describe``: prints objects of clusters in full, each with its events."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ def describe(arguments: Arguments) -> int:
     kind, names = get.split(arguments.kind, arguments.names)
     this = run.start(arguments)
     params = {"labelSelector": arguments.selector} if arguments.selector else {}
-    look = partial(get.look, kind=kind, names=names, namespace=this.namespace, params=params, read=get.objects)
+    read = partial(get.read, kind=kind, names=names, namespace=this.namespace, params=params, source=get.objects)
 
-    def ask(member: Member) -> rows.Found:
-        found = look(member)
-        for item in found.items:
+    def query(member: Member) -> rows.Listing:
+        listing = read(member)
+        for item in listing.items:
             item["_events"] = _events(member, item)
-        return found
+        return listing
 
-    shown = this.gather(ask)
+    gathered = this.gather(query)
     first = True
-    for cluster, found in shown.answers.items():
-        for item in found.items:
+    for cluster, listing in gathered.answers.items():
+        for item in listing.items:
             if not first:
                 this.screen.line("\n")
             first = False
-            for line in lines(found.resource, cluster, item):
+            for line in lines(listing.resource, cluster, item):
                 this.screen.line(line)
             _print_events(this, item["_events"])
-    return get.conclude(this, shown, names)
+    return get.conclude(this, gathered, names)
 
 
 def lines(resource: Resource, cluster: str, item: Object) -> list[str]:
@@ -59,31 +59,32 @@ def lines(resource: Resource, cluster: str, item: Object) -> list[str]:
     output = []
     for title, values in head.items():
         first, *others = values or [human.NONE]
-        output += [f"{title + ':':{width}}{first}", *(" " * width + each for each in others)]
+        output += [f"{title + ':':{width}}{first}", *(" " * width + value for value in others)]
     rest = {key: value for key, value in item.items() if key not in ("apiVersion", "kind", "metadata", "_events")}
-    kept = {key: value for key, value in metadata.items() if key not in _HIDDEN}
-    return output + _tree({"metadata": kept, **rest}, 0)
+    shown = {key: value for key, value in metadata.items() if key not in _HIDDEN}
+    return output + _tree({"metadata": shown, **rest}, 0)
 
 
 def _tree(value: dict[str, Any], depth: int) -> list[str]:
-    """One level of fields: plain ones in a column, the others below their names."""
+    """The lines of one level of fields: plain values in a column, maps and lists below their names."""
     margin = "  " * depth
-    width = max((len(_title(key)) for key, each in value.items() if not isinstance(each, dict | list)), default=0) + 3
+    plain = [key for key, content in value.items() if not isinstance(content, dict | list)]
+    width = max((len(_title(key)) for key in plain), default=0) + 3
     output = []
-    for key, each in sorted(value.items()):
-        if isinstance(each, dict):
-            output += [f"{margin}{_title(key)}:", *_tree(each, depth + 1)]
-        elif isinstance(each, list):
+    for key, content in sorted(value.items()):
+        if isinstance(content, dict):
+            output += [f"{margin}{_title(key)}:", *_tree(content, depth + 1)]
+        elif isinstance(content, list):
             output.append(f"{margin}{_title(key)}:")
-            for element in each:
+            for element in content:
                 output += _tree(element, depth + 1) if isinstance(element, dict) else [f"{margin}  {element}"]
         else:
-            output.append(f"{margin}{_title(key) + ':':{width}}{human.NONE if each is None else each}")
+            output.append(f"{margin}{_title(key) + ':':{width}}{human.NONE if content is None else content}")
     return output
 
 
 def _title(key: str) -> str:
-    """``pytorchReplicaSpecs`` as Pytorch Replica Specs; keys that are no words, such as labels, as they are."""
+    """``pytorchReplicaSpecs`` as Pytorch Replica Specs. Keys that are not words, such as labels, are not changed."""
     if not key.isalnum():
         return key
     return " ".join(word[:1].upper() + word[1:] for word in _WORD.findall(key))
@@ -93,10 +94,10 @@ def _events(member: Member, item: Object) -> list[Object]:
     metadata = item.get("metadata") or {}
     path = f"/api/v1/namespaces/{metadata.get('namespace') or 'default'}/events"
     try:
-        found = member.items(path, {"fieldSelector": f"involvedObject.uid={metadata.get('uid', '')}"})
+        events = member.items(path, {"fieldSelector": f"involvedObject.uid={metadata.get('uid', '')}"})
     except Problem:
         return []
-    return sorted(found, key=lambda each: str(each.get("lastTimestamp") or each.get("eventTime") or ""))
+    return sorted(events, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""))
 
 
 def _print_events(this: run.Run, events: list[Object]) -> None:
@@ -105,13 +106,13 @@ def _print_events(this: run.Run, events: list[Object]) -> None:
     now = datetime.now(UTC)
     rows = [
         [
-            str(each.get("type", "")),
-            str(each.get("reason", "")),
-            human.age(each.get("lastTimestamp") or each.get("eventTime"), now),
-            str((each.get("source") or {}).get("component") or each.get("reportingComponent") or ""),
-            str(each.get("message", "")).strip(),
+            str(event.get("type", "")),
+            str(event.get("reason", "")),
+            human.age(event.get("lastTimestamp") or event.get("eventTime"), now),
+            str((event.get("source") or {}).get("component") or event.get("reportingComponent") or ""),
+            str(event.get("message", "")).strip(),
         ]
-        for each in events
+        for event in events
     ]
     this.screen.line("Events:")
     return this.screen.table(["TYPE", "REASON", "AGE", "FROM", "MESSAGE"], rows, indent=2)

@@ -1,6 +1,6 @@
-"""The fleet's Kubernetes-style API, and through it the API of each of its clusters. The only module here that connects.
+"""A client of the fleet's Kubernetes API, and through its proxy of each cluster. No other module here opens connections.
 
-Whatever goes wrong at one cluster is a `Failure` that names it, so that the others can still be shown.
+An error of one cluster is a `Failure`, so that the other clusters can still be shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAGE = "500"
 
 
 class Failure(Problem):
-    """A server's no, in kubectl's words; ``code`` 0 is no answer at all."""
+    """An error response, printed as kubectl prints it. ``code`` 0 means that there was no response."""
 
     def __init__(self, message: str, *, code: int = 0, reason: str = "") -> None:
         super().__init__(message)
@@ -72,7 +72,7 @@ class Fleet:
     def stream(
         self, path: str, params: Params, *, accept: str = "*/*", silence_s: float | None = None
     ) -> Iterator[Iterator[bytes]]:
-        """Bytes as they come, for as long as they come and no longer silence than that is between them."""
+        """The chunks of a response as they arrive. Fails if the server sends nothing for ``silence_s`` seconds."""
         import httpx
 
         timeout = httpx.Timeout(self._http.timeout.connect, read=silence_s)
@@ -100,16 +100,16 @@ class Fleet:
         if answer.status_code >= 300:
             raise failure(answer)
         try:
-            found = answer.json()
+            document = answer.json()
         except ValueError as e:
             raise Failure(f"{self.server} answered {path} with something that is not JSON") from e
-        if not isinstance(found, dict):
-            raise Failure(f"{self.server} answered {path} with no object")
-        return found
+        if not isinstance(document, dict):
+            raise Failure(f"{self.server} answered {path} with something that is not a JSON object")
+        return document
 
 
 class Member:
-    """One cluster, behind the fleet's door."""
+    """A client of one cluster, through the fleet's proxy."""
 
     def __init__(self, fleet: Fleet, name: str) -> None:
         self._fleet, self.name = fleet, name
@@ -119,27 +119,27 @@ class Member:
         return self._fleet.get(self._root + path, params, accept=accept)
 
     def table(self, path: str, params: Params) -> Object:
-        """All pages of a collection, or one object, as rows the cluster itself made."""
-        whole = page = self.get(path, {**params, "limit": PAGE}, accept=TABLE)
+        """A collection (all its pages) or one object as a table, with the columns of the cluster."""
+        first = page = self.get(path, {**params, "limit": PAGE}, accept=TABLE)
         rows = list(page.get("rows") or [])
         while token := (page.get("metadata") or {}).get("continue"):
             page = self.get(path, {**params, "limit": PAGE, "continue": token}, accept=TABLE)
             rows += page.get("rows") or []
-        return {**whole, "rows": rows}
+        return {**first, "rows": rows}
 
     def items(self, path: str, params: Params) -> list[Object]:
-        """One object, or all pages of a collection: each object whole, with its kind."""
-        found: list[Object] = []
+        """A collection (all its pages) or one object, as complete objects with their kinds."""
+        objects: list[Object] = []
         token = ""
         while True:
             page = self.get(path, {**params, "limit": PAGE, **({"continue": token} if token else {})})
             if "items" not in page:
                 return [page]
             kind = {"apiVersion": page.get("apiVersion"), "kind": str(page.get("kind") or "").removesuffix("List")}
-            found += [{**kind, **each} for each in page.get("items") or []]
+            objects += [{**kind, **item} for item in page.get("items") or []]
             token = (page.get("metadata") or {}).get("continue") or ""
             if not token:
-                return found
+                return objects
 
     def delete(self, path: str, params: Params | None = None) -> Object:
         return self._fleet.delete(self._root + path, params)
@@ -150,21 +150,21 @@ class Member:
             yield chunks
 
     def changes(self, path: str, params: Params, *, seconds: int) -> Iterator[Object]:
-        """The events of a watch, with rows the cluster itself made; it ends after so many seconds, or before."""
+        """The events of a watch as table rows. The watch ends after at most ``seconds``."""
         query = {**params, "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
-        left = b""
+        rest = b""
         with self._fleet.stream(self._root + path, query, accept=TABLE, silence_s=seconds + 30.0) as chunks:
             for chunk in chunks:
-                *lines, left = (left + chunk).split(b"\n")
+                *lines, rest = (rest + chunk).split(b"\n")
                 yield from (_event(line) for line in lines if line.strip())
 
 
 def _event(line: bytes) -> Object:
     try:
-        found: Object = json.loads(line)
+        event: Object = json.loads(line)
     except ValueError as e:
         raise Failure("the watch sent something that is not JSON") from e
-    return found
+    return event
 
 
 def failure(answer: httpx.Response) -> Failure:

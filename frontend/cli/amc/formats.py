@@ -1,4 +1,4 @@
-"""What ``-o`` and ``--sort-by`` ask for, as kubectl spells it. Pure."""
+"""Parses the values of ``-o`` and ``--sort-by``, in kubectl's syntax. No I/O."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from frontend.cli.amc.fleet import Object
 from frontend.cli.amc.paths import Path
 from frontend.cli.problems import Problem
 
-CLUSTER_NOTE = "convoy.dev/cluster"
-"""Where an object is, in lists of several clusters' objects."""
+CLUSTER_ANNOTATION = "convoy.dev/cluster"
+"""Annotation that names the cluster of an object, in lists of objects from several clusters."""
 _PLAIN = ("", "wide", "yaml", "json", "name")
 _MORE = ("jsonpath=TEMPLATE", "custom-columns=NAME:PATH,...")
 
 _ONE_CLUSTER = (
-    "kubectl itself can, of one cluster, through the fleet: "
+    "kubectl itself supports it for one cluster, through the fleet: "
     "kubectl --server SERVER/apis/cluster.karmada.io/v1alpha1/clusters/CLUSTER/proxy get ..."
 )
 
@@ -25,14 +25,14 @@ _ONE_CLUSTER = (
 @dataclass(frozen=True, slots=True)
 class Format:
     name: str
-    say: Callable[[Any], str] = str
-    """Of a jsonpath."""
+    render: Callable[[Any], str] = str
+    """Evaluates a jsonpath template."""
     columns: tuple[tuple[str, Path], ...] = ()
-    """Of custom-columns."""
+    """The custom columns."""
 
     @property
     def by_server(self) -> bool:
-        """Whether the columns are those the server names."""
+        """Whether the server chooses the columns."""
         return self.name in ("", "wide")
 
     @property
@@ -44,8 +44,8 @@ class Format:
         return [name for name, _ in self.columns]
 
     def cells(self, item: Object) -> list[str]:
-        found = [path.find(item) for _, path in self.columns]
-        return [",".join(paths.text(each) for each in some) or "<none>" for some in found]
+        columns = [path.find(item) for _, path in self.columns]
+        return [",".join(map(paths.text, values)) or "<none>" for values in columns]
 
 
 def read(output: str) -> Format:
@@ -53,21 +53,21 @@ def read(output: str) -> Format:
     if output in _PLAIN:
         return Format(output)
     if name == "jsonpath" and rest:
-        return Format(name, say=paths.template(rest))
+        return Format(name, render=paths.template(rest))
     if name == "custom-columns" and rest:
-        return Format(name, columns=tuple(_column(each) for each in rest.split(",")))
+        return Format(name, columns=tuple(map(_column, rest.split(","))))
     raise Problem(f"-o {output} is not known: use {', '.join((*_PLAIN[1:], *_MORE))}", hint=_ONE_CLUSTER)
 
 
 def _column(spec: str) -> tuple[str, Path]:
     name, colon, path = spec.partition(":")
     if not colon or not name or not path:
-        raise Problem(f"custom-columns: {spec!r} is no NAME:PATH, such as IMAGE:.spec.containers[*].image")
+        raise Problem(f"custom-columns: {spec!r} is not NAME:PATH, such as IMAGE:.spec.containers[*].image")
     return name, paths.path(path)
 
 
 def order(sort_by: str) -> Callable[[Object], tuple[int, Any]]:
-    """What to sort objects by: those that say nothing first, then numbers, then words."""
+    """A sort key for objects: objects without a value come first, then numbers, then text."""
     path = paths.path(sort_by)
 
     def key(item: Object) -> tuple[int, Any]:
@@ -79,10 +79,8 @@ def order(sort_by: str) -> Callable[[Object], tuple[int, Any]]:
     return key
 
 
-def noted(item: Object, cluster: str) -> Object:
-    """The object with where it is."""
+def annotated(item: Object, cluster: str) -> Object:
+    """The object with an annotation that names its cluster."""
     metadata = item["metadata"]
-    return {
-        **item,
-        "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), CLUSTER_NOTE: cluster}},
-    }
+    annotations = {**(metadata.get("annotations") or {}), CLUSTER_ANNOTATION: cluster}
+    return {**item, "metadata": {**metadata, "annotations": annotations}}

@@ -1,4 +1,4 @@
-"""The same question to many clusters at once, each with its own deadline; a cluster that fails costs one line, not the rest."""
+"""Runs the same query on many clusters in parallel, with a common deadline. A failing cluster does not affect the others."""
 
 import threading
 import time
@@ -11,48 +11,50 @@ from frontend.cli.problems import Problem
 
 Answer = TypeVar("Answer")
 
-AT_ONCE = 16
+MAX_PARALLEL = 16
 
 
 @dataclass(slots=True)
 class Gathered(Generic[Answer]):
-    """What came back, by cluster, in the order asked."""
+    """The answers and failures by cluster, in the order of the request."""
 
     answers: dict[str, Answer] = field(default_factory=dict)
     failures: dict[str, Problem] = field(default_factory=dict)
 
     @property
     def away(self) -> dict[str, Problem]:
-        return {name: each for name, each in self.failures.items() if isinstance(each, Failure) and each.away}
+        """The failures of clusters that did not answer."""
+        failures = self.failures.items()
+        return {name: problem for name, problem in failures if isinstance(problem, Failure) and problem.away}
 
 
 def ask(
-    fleet: Fleet, clusters: Sequence[str], question: Callable[[Member], Answer], deadline_s: float
+    fleet: Fleet, clusters: Sequence[str], query: Callable[[Member], Answer], deadline_s: float
 ) -> Gathered[Answer]:
-    """Threads that are not waited for: one that hangs must not keep the person."""
-    turns, settled = threading.Semaphore(AT_ONCE), threading.Condition()
+    """Runs the query on each cluster in a daemon thread. Threads that exceed the deadline are not waited for."""
+    slots, changed = threading.Semaphore(MAX_PARALLEL), threading.Condition()
     answers: dict[str, Answer] = {}
     failures: dict[str, Problem] = {}
 
     def run(name: str) -> None:
-        with turns:
+        with slots:
             try:
-                outcome: Answer | Problem = question(fleet.member(name))
+                outcome: Answer | Problem = query(fleet.member(name))
             except Problem as e:
                 outcome = e
-        with settled:
+        with changed:
             if isinstance(outcome, Problem):
                 failures[name] = outcome
             else:
                 answers[name] = outcome
-            settled.notify()
+            changed.notify()
 
     for name in clusters:
         threading.Thread(target=run, args=(name,), daemon=True).start()
     end = time.monotonic() + deadline_s
-    with settled:
-        while len(answers) + len(failures) < len(clusters) and (left := end - time.monotonic()) > 0:
-            settled.wait(left)
+    with changed:
+        while len(answers) + len(failures) < len(clusters) and (remaining_s := end - time.monotonic()) > 0:
+            changed.wait(remaining_s)
         silent = {name: Failure(f"no answer within {deadline_s:g} s") for name in clusters}
         known = {name: answers[name] for name in clusters if name in answers}
         return Gathered(known, {name: failures.get(name, silent[name]) for name in clusters if name not in known})

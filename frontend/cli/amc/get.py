@@ -1,6 +1,7 @@
-"""``kubectl amc get``: objects as the clusters have them now, in the clusters' own columns and the cluster's name beside.
+"""``kubectl amc get``: prints objects as the clusters have them now, in the columns of the clusters.
 
-Every row says where it is; all but pods say whether the fleet put them there (ADOPTION).
+Each row has the column CLUSTER. Except for pods, it also has the column ADOPTION, which says whether the fleet created the
+object.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from frontend.cli.amc.discovery import Resource
 from frontend.cli.amc.fleet import Failure, Member, Object
 from frontend.cli.amc.formats import Format
 from frontend.cli.amc.gather import Gathered
-from frontend.cli.amc.rows import Found, Line, line, rows_of
+from frontend.cli.amc.rows import Line, Listing, line, rows_of
 from frontend.cli.problems import Problem
 
 
@@ -23,9 +24,9 @@ def get(arguments: Arguments) -> int:
     key = formats.order(arguments.sort_by) if arguments.sort_by else None
     kind, names = split(arguments.kind, arguments.names)
     if names and (arguments.selector or arguments.field_selector or arguments.all_namespaces):
-        raise Problem("a name goes with one namespace and without selectors")
+        raise Problem("a name cannot be combined with selectors or with --all-namespaces")
     if arguments.watch and (len(names) > 1 or key):
-        raise Problem("what is followed is in no order: leave out --sort-by" if key else "one name can be followed")
+        raise Problem("a watch cannot be sorted: leave out --sort-by" if key else "only one name can be watched")
     this = run.start(arguments)
     selectors = {"labelSelector": arguments.selector, "fieldSelector": arguments.field_selector}
     params = {key: text for key, text in selectors.items() if text}
@@ -34,55 +35,63 @@ def get(arguments: Arguments) -> int:
             this, kind, names, params, form, headed=not arguments.no_headers, events=arguments.output_watch_events
         )
     params |= {"includeObject": "Object"} if key else {}
-    read = rows_of if form.by_server else objects
-    shown = this.gather(partial(look, kind=kind, names=names, namespace=this.namespace, params=params, read=read))
-    entries = [(cluster, found, item) for cluster, found in shown.answers.items() for item in found.items]
+    source = rows_of if form.by_server else objects
+    query = partial(read, kind=kind, names=names, namespace=this.namespace, params=params, source=source)
+    gathered = this.gather(query)
+    entries = [(cluster, listing, item) for cluster, listing in gathered.answers.items() for item in listing.items]
     if key:
-        entries.sort(key=lambda each: key(each[2].get("object") or each[2]))
+        entries.sort(key=lambda entry: key(entry[2].get("object") or entry[2]))
     if form.in_lines:
-        _print_tables(this, [line(form, this.namespace, *each) for each in entries], headed=not arguments.no_headers)
+        _print_tables(this, [line(form, this.namespace, *entry) for entry in entries], headed=not arguments.no_headers)
     elif form.name == "name":
-        for _, found, item in entries:
-            this.screen.line(f"{found.resource.shown}/{item['metadata']['name']}")
-    elif entries or not (len(names) == 1 or shown.failures):
+        for _, listing, item in entries:
+            this.screen.line(f"{listing.resource.shown}/{item['metadata']['name']}")
+    elif entries or not (len(names) == 1 or gathered.failures):
         _print_objects(this, [(cluster, item) for cluster, _, item in entries], form, alone=len(names) == 1)
-    return conclude(this, shown, names, quiet=not form.in_lines and form.name != "name")
+    return conclude(this, gathered, names, quiet=not form.in_lines and form.name != "name")
 
 
 def split(kind: str, names: list[str]) -> tuple[str, list[str]]:
-    """``pod/a`` is a kind and a name as well."""
+    """Splits ``pod/a`` into a kind and a name."""
     kind, slash, name = kind.partition("/")
     if slash and names:
         raise Problem("write either KIND/NAME or KIND NAME")
     return kind, [name] if slash else names
 
 
-def look(
-    member: Member, *, kind: str, names: list[str], namespace: str, params: dict[str, str], read: Callable[..., Found]
-) -> Found:
+def read(
+    member: Member,
+    *,
+    kind: str,
+    names: list[str],
+    namespace: str,
+    params: dict[str, str],
+    source: Callable[..., Listing],
+) -> Listing:
+    """Reads the named objects of a member, or all objects of the kind. ``source`` reads them as rows or as objects."""
     resource = discovery.find(member, kind)
     if not names:
-        return read(member, resource, resource.path(namespace), params)
-    whole = Found(resource)
+        return source(member, resource, resource.path(namespace), params)
+    listing = Listing(resource)
     for name in names:
         try:
-            one = read(member, resource, resource.path(namespace, name), params)
+            single = source(member, resource, resource.path(namespace, name), params)
         except Failure as e:
             if e.code != 404:
                 raise
-            whole.missing[name] = e
+            listing.missing[name] = e
         else:
-            whole.items += one.items
-            whole.columns = one.columns
-    return whole
+            listing.items += single.items
+            listing.columns = single.columns
+    return listing
 
 
-def objects(member: Member, resource: Resource, path: str, params: dict[str, str]) -> Found:
-    return Found(resource, member.items(path, params))
+def objects(member: Member, resource: Resource, path: str, params: dict[str, str]) -> Listing:
+    return Listing(resource, member.items(path, params))
 
 
 def _print_tables(this: run.Run, lines: list[Line], *, headed: bool) -> None:
-    """One table a set of columns: clusters of different versions may print a kind differently."""
+    """Prints one table for each set of columns, because clusters of different versions may have different columns."""
     tables: dict[tuple[str, ...], list[list[str]]] = {}
     for headers, cells in lines:
         tables.setdefault(headers, []).append(cells)
@@ -96,27 +105,31 @@ def _print_objects(this: run.Run, entries: list[tuple[str, Object]], form: Forma
     items = []
     for cluster, item in entries:
         item["metadata"].pop("managedFields", None)
-        items.append(formats.noted(item, cluster) if len(this.clusters) > 1 else item)
+        items.append(formats.annotated(item, cluster) if len(this.clusters) > 1 else item)
     whole = {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}}
-    this.screen.document(items[0] if alone and len(items) == 1 else whole, form.name, form.say)
+    this.screen.document(items[0] if alone and len(items) == 1 else whole, form.name, form.render)
 
 
-def conclude(this: run.Run, shown: Gathered[Found], names: list[str], *, quiet: bool = False) -> int:
-    """Reports what was not found, and fails for it; a cluster that does not answer is never reported as absence."""
-    if not shown.answers:
-        raise run.worst(shown)
+def conclude(this: run.Run, gathered: Gathered[Listing], names: list[str], *, quiet: bool = False) -> int:
+    """Reports names that no cluster has, and returns the exit code.
+
+    A name is "not found" only if every cluster that answered lacks it. A cluster that did not answer does not count.
+    """
+    if not gathered.answers:
+        raise run.worst(gathered)
     errors = [
         str(problem)
-        for problem in shown.failures.values()
+        for problem in gathered.failures.values()
         if isinstance(problem, Failure) and problem.code in (401, 403)
     ]
+    listings = gathered.answers.values()
     for name in names:
-        if all(name in found.missing for found in shown.answers.values()):
-            errors += {str(found.missing[name]) for found in shown.answers.values()}
-    for each in dict.fromkeys(errors):
-        this.screen.note(each, style="red")
-    nothing = not any(found.items for found in shown.answers.values())
-    if nothing and not names and not shown.failures and not quiet:
-        where = f" in {this.namespace} namespace" if this.namespace else ""
-        this.screen.note(f"No resources found{where} of {', '.join(this.clusters)}.", style="")
-    return 1 if errors or (nothing and shown.failures) else 0
+        if all(name in listing.missing for listing in listings):
+            errors += {str(listing.missing[name]) for listing in listings}
+    for error in dict.fromkeys(errors):
+        this.screen.note(error, style="red")
+    is_empty = not any(listing.items for listing in listings)
+    if is_empty and not names and not gathered.failures and not quiet:
+        namespace = f" in {this.namespace} namespace" if this.namespace else ""
+        this.screen.note(f"No resources found{namespace} of {', '.join(this.clusters)}.", style="")
+    return 1 if errors or (is_empty and gathered.failures) else 0

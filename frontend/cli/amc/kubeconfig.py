@@ -1,6 +1,6 @@
-"""Which fleet one speaks to and as whom, found as kubectl finds it: ``--kubeconfig``, ``$KUBECONFIG``, ``~/.kube/config``.
+"""Reads address and credentials of the fleet where kubectl does: ``--kubeconfig``, ``$KUBECONFIG``, ``~/.kube/config``.
 
-Reads files only. Of several files the first that names a thing wins. Knows nothing of HTTP.
+It only reads files. If several files have an entry of the same name, the first one counts.
 """
 
 import base64
@@ -22,7 +22,7 @@ _PARTS = ("clusters", "users", "contexts")
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How to reach the fleet. ``repr`` hides the credentials."""
+    """Address and credentials of the fleet. ``repr`` hides the credentials."""
 
     server: str
     namespace: str
@@ -35,24 +35,24 @@ class Connection:
 
 
 def find(file: str = "", context: str = "") -> Connection:
-    """The connection of the chosen context, else the current one."""
+    """The connection of the given context, else of the current one."""
     paths = _paths(file)
-    whole = _merged(paths)
-    wanted = context or str(whole.get("current-context") or "")
-    if not wanted:
+    merged = _merged(paths)
+    name = context or str(merged.get("current-context") or "")
+    if not name:
         files = ", ".join(map(str, paths))
         raise Problem(
-            f"no context is chosen in {files}", hint="give --kubeconfig, or set KUBECONFIG to the fleet's own"
+            f"{files} has no current context", hint="give --kubeconfig, or set KUBECONFIG to the fleet's kubeconfig"
         )
-    chosen = _named(whole, "contexts", wanted, "context")
-    cluster = _named(whole, "clusters", str(chosen.get("cluster") or ""), "cluster")
-    user = _named(whole, "users", str(chosen.get("user") or ""), "user")
+    entry = _named(merged, "contexts", name, "context")
+    cluster = _named(merged, "clusters", str(entry.get("cluster") or ""), "cluster")
+    user = _named(merged, "users", str(entry.get("user") or ""), "user")
     server = str(cluster.get("server") or "").rstrip("/")
     if not server.startswith("https://"):
-        raise Problem(f"the server of context {wanted} is {server or 'missing'}: it must be an https address")
+        raise Problem(f"the server of context {name} is {server or 'missing'}: it must be an https address")
     return Connection(
         server=server,
-        namespace=str(chosen.get("namespace") or "default"),
+        namespace=str(entry.get("namespace") or "default"),
         tls=_tls(cluster, user),
         token=_token(user),
         tls_server_name=str(cluster.get("tls-server-name") or ""),
@@ -62,26 +62,26 @@ def find(file: str = "", context: str = "") -> Connection:
 def _paths(file: str) -> list[Path]:
     if file:
         return [Path(file)]
-    listed = [Path(each) for each in os.environ.get(VARIABLE, "").split(os.pathsep) if each]
+    listed = [Path(path) for path in os.environ.get(VARIABLE, "").split(os.pathsep) if path]
     return listed or [Path.home() / ".kube" / "config"]
 
 
 def _merged(paths: list[Path]) -> dict[str, Any]:
-    """All files as one; those that are missing say nothing, unless all are."""
-    read = [document for path in paths if (document := _read(path)) is not None]
-    if not read:
+    """All files merged. Missing files are skipped, unless all are missing."""
+    documents = [document for path in paths if (document := _read(path)) is not None]
+    if not documents:
         files = ", ".join(map(str, paths))
         raise Problem(
-            f"there is no kubeconfig at {files}", hint="give --kubeconfig, or make one with `convoy kubeconfig`"
+            f"there is no kubeconfig at {files}", hint="give --kubeconfig, or write one with `convoy kubeconfig`"
         )
-    whole: dict[str, Any] = {part: {} for part in _PARTS}
-    for document in read:
-        whole.setdefault("current-context", document.get("current-context"))
-        whole["current-context"] = whole["current-context"] or document.get("current-context")
+    merged: dict[str, Any] = {part: {} for part in _PARTS}
+    for document in documents:
+        merged.setdefault("current-context", document.get("current-context"))
+        merged["current-context"] = merged["current-context"] or document.get("current-context")
         for part in _PARTS:
-            for each in document.get(part) or []:
-                whole[part].setdefault(str(each.get("name")), each.get(part[:-1]) or {})
-    return whole
+            for entry in document.get(part) or []:
+                merged[part].setdefault(str(entry.get("name")), entry.get(part[:-1]) or {})
+    return merged
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -92,30 +92,30 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, yaml.YAMLError) as e:
         raise Problem(f"cannot read {path}: {str(e).splitlines()[0]}") from e
     if not isinstance(document, dict) or not all(isinstance(document.get(part) or [], list) for part in _PARTS):
-        raise Problem(f"{path} is no kubeconfig")
+        raise Problem(f"{path} is not a kubeconfig")
     return _absolute(document, path.parent)
 
 
 def _absolute(document: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """With the files it names found from its own folder."""
+    """The document with relative file names resolved against its own folder."""
     for part, keys in (
         ("clusters", ("certificate-authority",)),
         ("users", ("client-certificate", "client-key", "tokenFile")),
     ):
-        for each in document.get(part) or []:
-            inner = each.get(part[:-1]) or {}
+        for entry in document.get(part) or []:
+            inner = entry.get(part[:-1]) or {}
             for key in keys:
                 if inner.get(key):
                     inner[key] = str(folder / inner[key])
     return document
 
 
-def _named(whole: dict[str, Any], part: str, name: str, word: str) -> dict[str, Any]:
-    found = whole[part].get(name)
-    if found is None:
-        known = ", ".join(sorted(whole[part])) or "none"
+def _named(merged: dict[str, Any], part: str, name: str, word: str) -> dict[str, Any]:
+    entry = merged[part].get(name)
+    if entry is None:
+        known = ", ".join(sorted(merged[part])) or "none"
         raise Problem(f"the kubeconfig has no {word} {name!r}; it has {known}")
-    return dict(found)
+    return dict(entry)
 
 
 def _tls(cluster: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:
@@ -136,7 +136,7 @@ def _tls(cluster: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:
 
 
 def _bytes(holder: dict[str, Any], key: str) -> bytes:
-    """What stands in the file, or the file it names."""
+    """The inline data of the entry, else the content of the file that it names."""
     if data := holder.get(f"{key}-data"):
         return base64.b64decode("".join(str(data).split()), validate=True)
     return Path(holder[key]).read_bytes() if holder.get(key) else b""
@@ -144,7 +144,9 @@ def _bytes(holder: dict[str, Any], key: str) -> bytes:
 
 def _token(user: dict[str, Any]) -> str:
     if user.get("exec") or user.get("auth-provider"):
-        raise Problem("the user of this context signs in by a plugin: a fleet takes tokens; see `convoy kubeconfig`")
+        raise Problem(
+            "the user of this context needs a plugin, but `kubectl amc` needs a token: see `convoy kubeconfig`"
+        )
     if user.get("token"):
         return str(user["token"])
     try:

@@ -1,4 +1,4 @@
-"""Amounts as the metrics API writes them (``251263829n``, ``1Ki``) in the units ``kubectl top`` shows. Pure."""
+"""Converts amounts of the metrics API (``251263829n``, ``1Ki``) to the units that ``kubectl top`` prints. No I/O."""
 
 from collections.abc import Iterable
 from fractions import Fraction
@@ -20,7 +20,7 @@ UNKNOWN = "<unknown>"
 
 
 def number(text: str) -> Fraction | None:
-    """None for what is no amount."""
+    """The value of an amount, or None if the text is not one."""
     digits = text.rstrip("numkKMGTi")
     unit = text[len(digits) :]
     try:
@@ -30,12 +30,12 @@ def number(text: str) -> Fraction | None:
 
 
 def cores(amounts: Iterable[str]) -> str:
-    total = sum((number(each) or Fraction(0) for each in amounts), Fraction(0))
+    total = sum((number(amount) or Fraction(0) for amount in amounts), Fraction(0))
     return f"{-(-total * 1000 // 1)}m"
 
 
 def mebibytes(amounts: Iterable[str]) -> str:
-    total = sum((number(each) or Fraction(0) for each in amounts), Fraction(0))
+    total = sum((number(amount) or Fraction(0) for amount in amounts), Fraction(0))
     return f"{int(total / 2**20)}Mi"
 
 

@@ -1,7 +1,7 @@
-"""Paths into objects, and templates made of them, as kubectl takes them for ``jsonpath``, ``custom-columns`` and ``--sort-by``.
+"""Paths into objects and templates of paths, in kubectl's syntax for ``jsonpath``, ``custom-columns`` and ``--sort-by``.
 
-The part of the language that people use: fields, entries, slices, wildcards, ``..``, filters of one comparison, ``range`` and
-quoted text. What is not there selects nothing. Anything else is refused with the place where it stands.
+Supported are fields, entries, slices, wildcards, ``..``, filters with one comparison, ``range`` and quoted text. A path to a
+missing field selects nothing. Any other syntax is refused, and the message shows where it begins.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _COMPARE = {
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """``rooted``: it begins at the whole document, wherever it stands."""
+    """``rooted``: the path begins with ``$``, and so at the whole document even inside a ``range``."""
 
     steps: tuple[Step, ...]
     rooted: bool = False
 
     def find(self, value: Any) -> list[Any]:
-        found = [value]
+        values = [value]
         for step in self.steps:
-            found = [inner for each in found for inner in step(each)]
-        return found
+            values = [inner for outer in values for inner in step(outer)]
+        return values
 
 
 def path(text: str) -> Path:
-    """``.a.b[*].c``, with or without its braces and its first dot."""
+    """Parses ``.a.b[*].c``, with or without braces and the first dot."""
     bare = text.strip().removeprefix("{").removesuffix("}").strip()
     rooted, bare = bare.startswith("$"), bare.removeprefix("$").removeprefix("@")
     if bare and bare[0] not in ".[":
@@ -58,7 +58,7 @@ def path(text: str) -> Path:
     while at < len(bare) and bare[at:] != ".":
         match = _STEP.match(bare, at)
         if match is None:
-            raise Problem(f"{text!r} is no path: it cannot be read from {bare[at:]!r} on")
+            raise Problem(f"{text!r} is not a path: {bare[at:]!r} cannot be parsed")
         steps.append(_step(str(match.lastgroup), match[str(match.lastgroup)]))
         at = match.end()
     return Path(tuple(steps), rooted)
@@ -67,7 +67,7 @@ def path(text: str) -> Path:
 def _step(kind: str, word: str) -> Step:
     name = word[1:-1] if kind == "quoted" else re.sub(r"\\(.)", r"\1", word)
     if kind == "deep":
-        return lambda value: (inner for each in _below(value) for inner in _field(each, name))
+        return lambda value: (found for inner in _below(value) for found in _field(inner, name))
     if kind == "every":
         return _entries
     if kind in ("field", "quoted"):
@@ -83,15 +83,15 @@ def _step(kind: str, word: str) -> Step:
 def _filter(text: str) -> Step:
     match = _FILTER.fullmatch(text)
     if match is None:
-        raise Problem(f'[?({text})] is no filter: write one comparison, such as [?(@.type=="Ready")]')
+        raise Problem(f'[?({text})] is not a filter: write one comparison, such as [?(@.type=="Ready")]')
     inner = path(match["path"] or ".")
     if match["sign"] is None:
-        return lambda value: (each for each in _entries(value) if inner.find(each))
+        return lambda value: (entry for entry in _entries(value) if inner.find(entry))
     wanted, holds = _literal(match["value"]), _COMPARE[match["sign"]]
     return lambda value: (
-        each
-        for each in _entries(value)
-        if any(type(one) is type(wanted) and holds(one, wanted) for one in inner.find(each))
+        entry
+        for entry in _entries(value)
+        if any(type(content) is type(wanted) and holds(content, wanted) for content in inner.find(entry))
     )
 
 
@@ -116,9 +116,10 @@ def _entries(value: Any) -> Iterator[Any]:
 
 
 def _below(value: Any) -> Iterator[Any]:
+    """The value itself, and all values inside it."""
     yield value
-    for each in _entries(value):
-        yield from _below(each)
+    for entry in _entries(value):
+        yield from _below(entry)
 
 
 def text(value: Any) -> str:
@@ -127,11 +128,11 @@ def text(value: Any) -> str:
 
 _WORD = re.compile(r"""\{((?:"(?:\\.|[^"\\])*"|'[^']*'|[^{}"'])*)\}|([^{}]+)""")
 Node = Callable[[Any, Any], str]
-"""Of the whole document, and of what a range has come to."""
+"""Renders a part of a template, from the whole document and the current value of the enclosing range."""
 
 
 def template(source: str) -> Callable[[Any], str]:
-    """``{range .items[*]}{.metadata.name}{"\\n"}{end}``: what it prints of a document."""
+    """Parses a template such as ``{range .items[*]}{.metadata.name}{"\\n"}{end}``; returns a function that renders it."""
     open_: list[tuple[Path | None, list[Node]]] = [(None, [])]
     at = 0
     for match in _WORD.finditer(source):
@@ -142,13 +143,12 @@ def template(source: str) -> Callable[[Any], str]:
             open_.append((path(word.removeprefix("range ")), []))
         elif word == "end" and len(open_) > 1:
             over, inner = open_.pop()
-            open_[-1][1].append(_repeated(over or path(""), inner))
+            open_[-1][1].append(_range_node(over or path(""), inner))
         elif word != "end":
-            open_[-1][1].append(
-                _said(match[2] or _quoted(word)) if match[2] or word[:1] in "\"'" else _found(path(word))
-            )
+            is_text = match[2] or word[:1] in "\"'"
+            open_[-1][1].append(_text_node(match[2] or _quoted(word)) if is_text else _path_node(path(word)))
     if at < len(source) or len(open_) > 1 or source.count("{end}") > source.count("{range "):
-        raise Problem(f"{source!r} is no template: a brace or a range does not close")
+        raise Problem(f"{source!r} is not a template: a brace or a range is not closed")
     return lambda document: "".join(node(document, document) for node in open_[0][1])
 
 
@@ -156,15 +156,15 @@ def _quoted(word: str) -> str:
     return str(json.loads(f'"{word[1:-1]}"')) if len(word) > 1 else ""
 
 
-def _said(words: str) -> Node:
-    return lambda root, here: words
+def _text_node(content: str) -> Node:
+    return lambda root, here: content
 
 
-def _found(wanted: Path) -> Node:
-    return lambda root, here: " ".join(text(each) for each in wanted.find(root if wanted.rooted else here))
+def _path_node(wanted: Path) -> Node:
+    return lambda root, here: " ".join(map(text, wanted.find(root if wanted.rooted else here)))
 
 
-def _repeated(over: Path, nodes: list[Node]) -> Node:
+def _range_node(over: Path, nodes: list[Node]) -> Node:
     return lambda root, here: "".join(
-        node(root, each) for each in over.find(root if over.rooted else here) for node in nodes
+        node(root, value) for value in over.find(root if over.rooted else here) for node in nodes
     )

@@ -1,4 +1,4 @@
-"""Objects of clusters as lines: in the columns their cluster names, or those a person asked for, and the cluster beside."""
+"""Turns objects of clusters into lines: in the columns of their cluster or in custom columns, with the column CLUSTER."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ Line = tuple[tuple[str, ...], list[str]]
 
 
 @dataclass(slots=True)
-class Found:
-    """In one cluster: rows of a table, or whole objects; and which names it has not."""
+class Listing:
+    """What one cluster answered: table rows or complete objects, and the requested names that it does not have."""
 
     resource: Resource
     items: list[Object] = field(default_factory=list)
     columns: list[Object] = field(default_factory=list)
     missing: dict[str, Failure] = field(default_factory=dict)
     version: str = ""
-    """From which the changes of a list can be followed."""
+    """The resource version from which the list can be watched."""
 
 
-def rows_of(member: Member, resource: Resource, path: str, params: dict[str, str]) -> Found:
+def rows_of(member: Member, resource: Resource, path: str, params: dict[str, str]) -> Listing:
     table = member.table(path, params)
     version = str((table.get("metadata") or {}).get("resourceVersion") or "")
-    return Found(resource, table["rows"], table.get("columnDefinitions") or [], version=version)
+    return Listing(resource, table["rows"], table.get("columnDefinitions") or [], version=version)
 
 
 def ours(metadata: Object) -> bool:
-    """Whether the fleet put it there."""
+    """Whether the fleet created the object."""
     labels = metadata.get("labels") or {}
     return MARKS[0] in labels or labels.get(MARKS[1]) == MANAGER
 
 
-def line(form: Format, namespace: str, cluster: str, found: Found, item: Object) -> Line:
-    """Of a row, or of an object where columns were asked for; with its namespace unless that is known."""
+def line(form: Format, namespace: str, cluster: str, listing: Listing, item: Object) -> Line:
+    """Headers and cells of a table row; with custom columns, of an object. A list of all namespaces has their column."""
     if form.columns:
         (first, *others), (cell, *cells) = form.headers, form.cells(item)
         return (first, "CLUSTER", *others), [cell, cluster, *cells]
-    kept = [at for at, each in enumerate(found.columns) if form.name == "wide" or not each.get("priority")]
-    first, *others = [str(found.columns[at]["name"]).upper() for at in kept] or ["NAME"]
-    spaced, adopts = found.resource.namespaced and not namespace, found.resource.plural != "pods"
-    headers = (*["NAMESPACE"] * spaced, first, "CLUSTER", *others, *["ADOPTION"] * adopts)
-    cells = ["<none>" if item["cells"][at] is None else str(item["cells"][at]) for at in kept]
+    shown = [at for at, column in enumerate(listing.columns) if form.name == "wide" or not column.get("priority")]
+    first, *others = [str(listing.columns[at]["name"]).upper() for at in shown] or ["NAME"]
+    has_namespace, has_adoption = listing.resource.namespaced and not namespace, listing.resource.plural != "pods"
+    headers = (*["NAMESPACE"] * has_namespace, first, "CLUSTER", *others, *["ADOPTION"] * has_adoption)
+    cells = ["<none>" if item["cells"][at] is None else str(item["cells"][at]) for at in shown]
     metadata = (item.get("object") or {}).get("metadata") or {}
     space, adopted = [str(metadata.get("namespace", ""))], ["Y" if ours(metadata) else "N"]
-    return headers, [*space * spaced, cells[0], cluster, *cells[1:], *adopted * adopts]
+    return headers, [*space * has_namespace, cells[0], cluster, *cells[1:], *adopted * has_adoption]

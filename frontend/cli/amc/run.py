@@ -1,4 +1,4 @@
-"""What every verb has at hand: the fleet, the clusters asked about, the screen; and how an object is found among them."""
+"""What all verbs share: the fleet, the selected clusters, the screen, and functions that query the clusters."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ class Run:
     fleet: Fleet
     clusters: list[str]
     namespace: str
-    """Empty: all of them."""
+    """Empty means all namespaces."""
     timeout_s: float
     screen: Screen = field(default_factory=screen)
 
-    def gather(self, question: Callable[[Member], Any]) -> gather.Gathered[Any]:
-        """Of every cluster asked; one warning line for each that gave no answer."""
-        found = gather.ask(self.fleet, self.clusters, question, self.timeout_s)
-        for name, problem in found.away.items():
-            self.screen.note(f"warning: {_of(name, problem)}", style="yellow")
-        return found
+    def gather(self, query: Callable[[Member], Any]) -> gather.Gathered[Any]:
+        """Runs the query on every selected cluster. Prints a warning for each cluster that does not answer."""
+        gathered = gather.ask(self.fleet, self.clusters, query, self.timeout_s)
+        for name, problem in gathered.away.items():
+            self.screen.note(f"warning: {_with_cluster(name, problem)}", style="yellow")
+        return gathered
 
-    def one(self, resource: str, name: str) -> tuple[Member, Resource, Object]:
-        """The one object of that name; which cluster has to be said when several have it."""
+    def one(self, word: str, name: str) -> tuple[Member, Resource, Object]:
+        """The object of that name, with its cluster. Fails if several of the selected clusters have it."""
 
-        def look(member: Member) -> tuple[Resource, Object]:
-            found = discovery.find(member, resource)
-            return found, member.get(found.path(self.namespace, name))
+        def query(member: Member) -> tuple[Resource, Object]:
+            resource = discovery.find(member, word)
+            return resource, member.get(resource.path(self.namespace, name))
 
-        found = self.gather(look)
-        if len(found.answers) > 1:
+        gathered = self.gather(query)
+        if len(gathered.answers) > 1:
             raise Problem(
-                f'"{name}" is in several clusters: {", ".join(found.answers)}', hint="say which with -m CLUSTER"
+                f'"{name}" is in several clusters: {", ".join(gathered.answers)}', hint="say which with -m CLUSTER"
             )
-        for cluster, (served, item) in found.answers.items():
-            return self.fleet.member(cluster), served, item
-        raise worst(found)
+        for cluster, (resource, item) in gathered.answers.items():
+            return self.fleet.member(cluster), resource, item
+        raise worst(gathered)
 
 
 def start(arguments: Arguments) -> Run:
-    """What the options every verb takes ask for."""
+    """Connects to the fleet and selects the clusters, by the options that all verbs have."""
     connection = kubeconfig.find(arguments.kubeconfig, arguments.context)
     fleet = Fleet(connection, timeout_s=arguments.request_timeout)
     known = fleet.clusters()
-    wanted = [name.strip() for each in arguments.member for name in each.split(",") if name.strip()]
+    wanted = [name.strip() for names in arguments.member for name in names.split(",") if name.strip()]
     if wanted and arguments.all_members:
         raise Problem("-m and -M exclude each other: name clusters, or ask all of them")
     for name in wanted:
@@ -68,16 +68,16 @@ def start(arguments: Arguments) -> Run:
     return Run(fleet, list(dict.fromkeys(wanted)) or known, namespace, arguments.request_timeout)
 
 
-def worst(found: gather.Gathered[Any]) -> Problem:
-    """The failure to show when nothing was found: a refusal before an absence, each once."""
+def worst(gathered: gather.Gathered[Any]) -> Problem:
+    """The failure to show if no cluster had the object: a refusal before a missing answer, and that before "not found"."""
 
     def weight(problem: Problem) -> int:
         code = getattr(problem, "code", 400)
         return 2 if code == 404 else 1 if isinstance(problem, Failure) and problem.away else 0
 
-    return min(found.failures.values(), key=weight)
+    return min(gathered.failures.values(), key=weight)
 
 
-def _of(cluster: str, problem: Problem) -> str:
+def _with_cluster(cluster: str, problem: Problem) -> str:
     message = problem.message
     return message if message.startswith(f"cluster {cluster}") else f"cluster {cluster}: {message}"

@@ -1,1 +1,1 @@
-"""One module a noun or verb: each parses, calls the API, prints."""
+"""The commands, one module for each verb or noun. A command parses its arguments, calls the API, and prints."""

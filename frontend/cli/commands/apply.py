@@ -1,4 +1,4 @@
-"""``convoy apply``, ``submit`` and ``delete``: manifests go to the server as they are; this end only finds the files."""
+"""``convoy apply`` and ``delete``: read manifests from files and send them to the server unchanged."""
 
 import sys
 from collections.abc import Iterator
@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from frontend.cli import kinds, session
+from frontend.cli.arena.jobs import delete as delete_jobs
+from frontend.cli.arena.jobs import delete_job
 from frontend.cli.client import Item, at
 from frontend.cli.commands.describe import kind_and_name
 from frontend.cli.problems import Exit, Problem, missing, usage
@@ -18,53 +20,52 @@ Files = Annotated[list[str], typer.Option("-f", "--filename", metavar="FILE|DIR|
 
 
 def apply(context: typer.Context, filename: Files) -> None:
-    """Submit manifests: jobs, policies, and what jobs refer to. All of them, or none."""
+    """Submit manifests of jobs, of policies and of objects that jobs refer to. All are applied, or none."""
     run = session.session_of(context)
-    _say(run, run.api.send("apply", read(filename)))
-
-
-def submit(
-    context: typer.Context, filename: Annotated[str, typer.Argument(metavar="FILE|-", help="One file of manifests.")]
-) -> None:
-    """Submit one file: short for `apply -f FILE`."""
-    apply(context, [filename])
+    _print_results(run, run.api.send("apply", read(filename)))
 
 
 def delete(
     context: typer.Context,
-    words: Annotated[list[str] | None, typer.Argument(metavar="[KIND NAME]")] = None,
+    words: Annotated[list[str] | None, typer.Argument(metavar="[KIND NAME]|JOB...")] = None,
     filename: Annotated[list[str] | None, typer.Option("-f", "--filename", metavar="FILE|DIR|-")] = None,
     namespace: session.Namespace = DEFAULT_NAMESPACE,
+    trainer: session.Type = "",
 ) -> None:
-    """Delete one object, or all that files name."""
+    """Delete one object, or all objects named in files. With --type: jobs, by their names."""
     run = session.session_of(context)
+    if words and trainer:
+        delete_jobs(run, words, namespace, trainer)
+        return
     if bool(words) == bool(filename):
         raise usage("say what to delete: KIND NAME, or -f FILE", "for example: convoy delete pytorchjob llama")
     if filename:
-        _say(run, run.api.send("delete", read(filename)))
+        _print_results(run, run.api.send("delete", read(filename)))
         return
     kind, name = kind_and_name(run, words or [])
-    path, word = _place(run, kind, name, namespace)
-    run.api.delete(path)
-    run.screen.line(f"{word}/{name} deleted")
+    run.screen.line(f"{_delete(run, kind, name, namespace)}/{name} deleted")
 
 
-def _place(run: Session, kind: kinds.Kind, name: str, namespace: str) -> tuple[str, str]:
+def _delete(run: Session, kind: kinds.Kind, name: str, namespace: str) -> str:
+    """Deletes one object. Returns the word for its kind."""
     if kind.path == "jobs":
         item = session.job(run.api, name, namespace, kind)
-        return session.job_path(item), str(item["kind"]).lower()
+        delete_job(run.api, item)
+        return str(item["kind"]).lower()
     if kind.path == "policies":
         item = session.one(run.api, kind, name, namespace)
-        return at("policies", str(item["id"])), str(item["kind"]).lower()
+        run.api.delete(at("policies", str(item["id"])))
+        return str(item["kind"]).lower()
     hint = "`convoy cluster detach NAME` takes a cluster out of the fleet" if kind is kinds.CLUSTERS else ""
     raise usage(f"{kind.words[1]} cannot be deleted here", hint)
 
 
-def _say(run: Session, answer: Item) -> None:
-    for each in answer["results"]:
-        run.screen.line(f"{each['kind'].lower()}/{each['name']} {each['action']}")
-        for warning in each.get("warnings") or []:
-            run.screen.note(f"warning: {each['kind'].lower()}/{each['name']}: {warning}", "yellow")
+def _print_results(run: Session, answer: Item) -> None:
+    for result in answer["results"]:
+        name = f"{result['kind'].lower()}/{result['name']}"
+        run.screen.line(f"{name} {result['action']}")
+        for warning in result.get("warnings") or []:
+            run.screen.note(f"warning: {name}: {warning}", "yellow")
 
 
 def read(names: list[str]) -> bytes:
@@ -74,15 +75,15 @@ def read(names: list[str]) -> bytes:
 
 
 def _files(name: str) -> Iterator[str]:
-    """A directory gives its manifests in the order of their names, without those of its subdirectories."""
+    """The file itself, or the manifests of a directory ordered by name, without subdirectories."""
     path = Path(name)
     if name == "-" or not path.is_dir():
         yield name
         return
-    found = sorted(each for each in path.iterdir() if each.suffix in ENDINGS and each.is_file())
-    if not found:
-        raise missing(f"there is no manifest in {name}", f"a manifest ends in {', '.join(ENDINGS)}")
-    yield from map(str, found)
+    manifests = sorted(file for file in path.iterdir() if file.suffix in ENDINGS and file.is_file())
+    if not manifests:
+        raise missing(f"there is no manifest in {name}", f"names of manifests end in {', '.join(ENDINGS)}")
+    yield from map(str, manifests)
 
 
 def _content(name: str) -> tuple[str, bytes]:

@@ -1,4 +1,4 @@
-"""``convoy audit ...``: the audit as lines of JSON, and whether its chain is whole; for fleet admins."""
+"""``convoy audit ...``: exports the audit log as lines of JSON, and verifies its hash chain. For fleet admins."""
 
 import json
 from typing import Annotated
@@ -8,13 +8,13 @@ import typer
 from frontend.cli import session
 from frontend.cli.problems import Problem
 
-app = typer.Typer(no_args_is_help=True, help="The audit: export, verify.")
-After = Annotated[int, typer.Option("--after", help="Only lines behind this place in the chain (seq).")]
+app = typer.Typer(no_args_is_help=True, help="The audit log: export, verify.")
+After = Annotated[int, typer.Option("--after", help="Only lines after this sequence number (seq).")]
 
 
 @app.command()
 def export(context: typer.Context, after: After = 0) -> None:
-    """Print the lines of the audit's chain as JSON, oldest first."""
+    """Print the audit log as lines of JSON, oldest first."""
     run = session.session_of(context)
     while True:
         with run.api.stream("audit/export/", {"after": after}) as chunks:
@@ -28,9 +28,9 @@ def export(context: typer.Context, after: After = 0) -> None:
 
 @app.command()
 def verify(context: typer.Context) -> None:
-    """Compare every line with the chain; fails when one was changed, removed or put in."""
+    """Verify the hash chain of the audit log. Fails if a line was changed, removed or inserted."""
     run = session.session_of(context)
     result = run.api.get("audit/verification/")
     if result["fault"]:
-        raise Problem(f"the audit was tampered with: {result['fault']}", hint="compare it with an export or a sink")
-    run.screen.line(f"the audit is whole: {result['lines']} lines, the last is {result['last']}")
+        raise Problem(f"the audit log was tampered with: {result['fault']}", hint="compare it with an export or a sink")
+    run.screen.line(f"the audit log is intact: {result['lines']} lines, the last is {result['last']}")

@@ -1,4 +1,4 @@
-"""``convoy cluster ...`` and ``convoy top``: members join, leave, are closed for new work and drained; what they have left."""
+"""``convoy cluster ...`` and ``convoy top``: joins, cordons, drains and detaches members, and shows their capacity."""
 
 import sys
 from pathlib import Path
@@ -7,11 +7,16 @@ from typing import Annotated
 import typer
 
 from frontend.cli import human, session
+from frontend.cli.arena import jobs, reading
 from frontend.cli.client import Item, at
 from frontend.cli.commands import get, nodes, whatif
 from frontend.cli.output import bar
 from frontend.cli.problems import Exit, Problem, usage
+from frontend.cli.session import DEFAULT_NAMESPACE
 
+PER_MINUTE = "convoy.dev/evictions-per-minute"
+"""Label: at what pace jobs leave a cluster."""
+NODE_WORDS, JOB_WORDS = ("node", "nodes", "no"), ("job", "jobs")
 app = typer.Typer(no_args_is_help=True, help="Member clusters: join, renew, list, cordon, drain, uncordon, detach.")
 Name = Annotated[str, typer.Argument(help="The cluster's name in the fleet.")]
 
@@ -20,18 +25,18 @@ Name = Annotated[str, typer.Argument(help="The cluster's name in the fleet.")]
 def join(
     context: typer.Context,
     name: Name,
-    kubeconfig: Annotated[str, typer.Option(metavar="FILE|-", help="How to reach it; - is stdin.")],
-    kube_context: Annotated[str, typer.Option("--context", help="Which context of the file.")] = "",
-    label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Repeatable.")] = None,
+    kubeconfig: Annotated[str, typer.Option(metavar="FILE|-", help="The kubeconfig of the cluster; - is stdin.")],
+    kube_context: Annotated[str, typer.Option("--context", help="The context in the file. Default: current.")] = "",
+    label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label; repeatable.")] = None,
 ) -> None:
-    """Take a cluster into the fleet. Its credentials are kept encrypted on the server."""
+    """Add a cluster to the fleet. The server stores its credentials encrypted."""
     run = session.session_of(context)
     body = {"name": name, "kubeconfig": _text(kubeconfig), "context": kube_context, "labels": _labels(label or [])}
     item = run.api.post("clusters/", body)
     run.screen.line(f"cluster/{item['name']} joined ({item['state']}, {item.get('version') or 'version unknown'})")
-    for each in item.get("permissions") or []:
-        if not each.get("allowed"):
-            warning = f"warning: may not {each['verb']} {each['resource']}, needed for {each.get('needed_for', '')}"
+    for check in item.get("permissions") or []:
+        if not check.get("allowed"):
+            warning = f"warning: may not {check['verb']} {check['resource']}, needed for {check.get('needed_for', '')}"
             run.screen.note(warning, "yellow")
 
 
@@ -39,24 +44,36 @@ def join(
 def renew(
     context: typer.Context,
     name: Name,
-    kubeconfig: Annotated[str, typer.Option(metavar="FILE|-", help="The new one, of the same cluster; - is stdin.")],
-    kube_context: Annotated[str, typer.Option("--context", help="Which context of the file.")] = "",
+    kubeconfig: Annotated[str, typer.Option(metavar="FILE|-", help="A new kubeconfig of the cluster; - is stdin.")],
+    kube_context: Annotated[str, typer.Option("--context", help="The context in the file. Default: current.")] = "",
 ) -> None:
-    """Give the fleet new credentials for a cluster, without detaching it; its jobs run on."""
+    """Replace the credentials of a cluster. Its jobs keep running."""
     run = session.session_of(context)
     run.api.put(at("clusters", name, "credentials"), {"kubeconfig": _text(kubeconfig), "context": kube_context})
     run.screen.line(f"cluster/{name} has new credentials")
 
 
+@app.command()
+def impersonate(
+    context: typer.Context,
+    name: Name,
+    off: Annotated[bool, typer.Option("--off", help="As the fleet's own account again.")] = False,
+) -> None:
+    """Ask a cluster in the names of persons, so that its own RBAC and audit see them."""
+    run = session.session_of(context)
+    run.api.put(at("clusters", name, "impersonation"), {"on": not off})
+    run.screen.line(f"cluster/{name} is asked {'as the fleet' if off else 'in the names of persons'}")
+
+
 @app.command("list")
 def listing(context: typer.Context, output: get.How = get.Output.TABLE, watch: get.Watch = False) -> None:
     """List the member clusters."""
-    get.get(context, "clusters", output=output, watch=watch)
+    get.get(context, ["clusters"], output=output, watch=watch)
 
 
 @app.command()
 def cordon(context: typer.Context, name: Name) -> None:
-    """Place nothing new on a cluster; what runs there stays."""
+    """Stop placing jobs on a cluster. Jobs that run there stay."""
     run = session.session_of(context)
     run.api.post(at("clusters", name, "cordon"))
     run.screen.line(f"cluster/{name} cordoned")
@@ -66,10 +83,14 @@ def cordon(context: typer.Context, name: Name) -> None:
 def drain(
     context: typer.Context,
     name: Name,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which jobs would have to move.")] = False,
-    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask first.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which jobs would move.")] = False,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation.")] = False,
+    per_minute: Annotated[
+        int | None,
+        typer.Option(min=1, max=10**9, help="Jobs that may leave it within a minute. It stays so for later drains."),
+    ] = None,
 ) -> None:
-    """Move the jobs of a cluster elsewhere and place nothing new on it, until it is uncordoned."""
+    """Move all jobs of a cluster elsewhere, and place no jobs there until it is uncordoned."""
     run = session.session_of(context)
     whatif.print_differences(run, run.api.post("whatif/", {"lose_cluster": name}))
     if dry_run:
@@ -77,17 +98,19 @@ def drain(
         return
     if not yes and sys.stdin.isatty() and not typer.confirm(f"Drain {name}?", err=True):
         raise Problem(f"{name} was not drained")
+    if per_minute:
+        labels = run.api.get(at("clusters", name))["labels"]
+        run.api.patch(at("clusters", name), {"labels": {**labels, PER_MINUTE: str(per_minute)}})
     run.api.post(at("clusters", name, "drain"))
     run.screen.line(f"cluster/{name} drained")
-    run.screen.note(
-        "a job leaves when its policy tolerates the drain no longer: `convoy get jobs -A -w` shows them move"
-    )
-    run.screen.note(f"`convoy cluster uncordon {name}` opens the cluster again")
+    run.screen.note("jobs move when the toleration of their policy is over; follow them with `convoy get jobs -A -w`")
+    run.screen.note(f"`convoy describe cluster {name}` shows how many are left and how fast they leave")
+    run.screen.note(f"`convoy cluster uncordon {name}` ends the drain")
 
 
 @app.command()
 def uncordon(context: typer.Context, name: Name) -> None:
-    """Place jobs on a cluster again: ends its cordon and its drain. What has moved away stays where it is."""
+    """End the cordon and the drain of a cluster. Jobs that have moved away do not move back."""
     run = session.session_of(context)
     run.api.post(at("clusters", name, "uncordon"))
     run.screen.line(f"cluster/{name} uncordoned")
@@ -97,9 +120,9 @@ def uncordon(context: typer.Context, name: Name) -> None:
 def detach(
     context: typer.Context,
     name: Name,
-    force: Annotated[bool, typer.Option("--force", help="Even while jobs are on it.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Detach it even if it has jobs.")] = False,
 ) -> None:
-    """Take a cluster out of the fleet."""
+    """Remove a cluster from the fleet."""
     run = session.session_of(context)
     run.api.delete(at("clusters", name), {"force": "true"} if force else None)
     run.screen.line(f"cluster/{name} detached")
@@ -107,16 +130,32 @@ def detach(
 
 def top(
     context: typer.Context,
-    words: Annotated[list[str] | None, typer.Argument(metavar="[node NAME]", help="One node in place of all.")] = None,
-    resource: Annotated[str, typer.Option(help="Which resource to show.")] = human.GPU,
-    cluster: Annotated[str, typer.Option(help="Where the node is; all clusters are asked without it.")] = "",
-    details: Annotated[bool, typer.Option("-d", "--details", help="Of a node: how its GPUs are linked.")] = False,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[node [NAME...]|job [NAME]]", help="Show nodes, or jobs, instead of clusters."),
+    ] = None,
+    resource: Annotated[str, typer.Option(help="The resource to show of clusters.")] = human.GPU,
+    cluster: Annotated[str, typer.Option(help="The cluster of the nodes. Default: all clusters.")] = "",
+    details: Annotated[
+        bool, typer.Option("-d", "--details", help="Show the GPUs of each node, and their links.")
+    ] = False,
+    namespace: session.Namespace = DEFAULT_NAMESPACE,
+    everywhere: get.Everywhere = False,
+    trainer: session.Type = "",
 ) -> None:
-    """Show how full the clusters are: used, held for gangs on their way, free. Or one node, with its GPUs."""
+    """Show the use of all clusters: used, held for gangs that are starting, free. Or the GPUs of nodes or jobs."""
     run = session.session_of(context)
-    if words:
-        nodes.top(run, words, cluster, details=details)
+    if words and words[0] in NODE_WORDS:
+        nodes.top(run, words[1:], cluster, details=details)
         return
+    if words and words[0] in JOB_WORDS and len(words) < 3:
+        if words[1:]:
+            jobs.print_top_of(run, reading.one(run.api, words[1], namespace, trainer))
+        else:
+            jobs.print_top(run, "" if everywhere else namespace, trainer)
+        return
+    if words:
+        raise usage(f"cannot show {' '.join(words)!r}", "for example: convoy top node gpu-0 -d, convoy top job")
     items = run.api.list("clusters/")
     if not items:
         run.screen.note("No clusters found.")
@@ -125,13 +164,13 @@ def top(
     if len(items) > 1:
         total = {key: sum(_amounts(item, resource)[key] for item in items) for key in _amounts(items[0], resource)}
         rows.append(_usage("fleet", "", total, resource))
-    what = "GPUS" if resource == human.GPU else resource.upper()
-    run.screen.table(["CLUSTER", "STATE", what, "USED", "HELD", "FREE", "TOTAL"], rows)
+    heading = "GPUS" if resource == human.GPU else resource.upper()
+    run.screen.table(["CLUSTER", "STATE", heading, "USED", "HELD", "FREE", "TOTAL"], rows)
 
 
 def _amounts(item: Item, resource: str) -> dict[str, int]:
-    found = (item.get("capacity") or {}).get(resource) or {}
-    return {key: found.get(key, 0) for key in ("requested", "held", "free", "allocatable")}
+    capacity = (item.get("capacity") or {}).get(resource) or {}
+    return {key: capacity.get(key, 0) for key in ("requested", "held", "free", "allocatable")}
 
 
 def _usage(name: str, state: str, amounts: dict[str, int], resource: str) -> list[str]:
@@ -150,7 +189,7 @@ def _text(path: str) -> str:
 
 
 def _labels(labels: list[str]) -> dict[str, str]:
-    pairs = [each.partition("=") for each in labels]
+    pairs = [label.partition("=") for label in labels]
     for key, sign, _ in pairs:
         if not key or not sign:
             raise usage(f"{key or '='!r} is not a label", "for example: --label team=vision")

@@ -1,4 +1,4 @@
-"""``convoy describe``: all that is known of one object, for a person to read from top to bottom."""
+"""``convoy describe``: prints everything about one object, to be read from top to bottom."""
 
 from datetime import datetime
 from typing import Annotated
@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 
 from frontend.cli import human, job_kinds, kinds, session
-from frontend.cli.client import Item
+from frontend.cli.client import Item, at
 from frontend.cli.kinds import Kind
 from frontend.cli.problems import usage
 from frontend.cli.session import DEFAULT_NAMESPACE, Session
 
 LABEL_WIDTH = 14
 EVENTS_SHOWN = 100
+LONGEST_VALUE = 80
 
 
 def describe(
@@ -20,11 +21,13 @@ def describe(
     words: Annotated[list[str], typer.Argument(metavar="[KIND] NAME", help="A job's name, or a kind and a name.")],
     namespace: session.Namespace = DEFAULT_NAMESPACE,
 ) -> None:
-    """Show one object in full: why it waits, where it runs, what happened to it."""
+    """Show everything about one object: why it waits, where it runs, its attempts, pods and events."""
     run = session.session_of(context)
     kind, name = kind_and_name(run, words)
     if kind is kinds.PODS or kind is kinds.EVENTS:
-        raise usage(f"{kind.words[1]} cannot be described", f"`convoy get {kind.words[1]} -o yaml` shows them whole")
+        raise usage(
+            f"{kind.words[1]} cannot be described", f"`convoy get {kind.words[1]} -o yaml` shows all their fields"
+        )
     item = session.one(run.api, kind, name, namespace)
     if kind.path == "jobs":
         _job(run, item)
@@ -35,7 +38,7 @@ def describe(
 
 
 def kind_and_name(run: Session, words: list[str]) -> tuple[Kind, str]:
-    """``NAME``, ``KIND NAME`` or ``KIND/NAME``; without a kind it is a job."""
+    """Reads ``NAME``, ``KIND NAME`` or ``KIND/NAME``. Without a kind, the name is that of a job."""
     parts = words[0].split("/", 1) if len(words) == 1 else words
     if len(parts) == 1:
         return kinds.JOBS, parts[0]
@@ -65,12 +68,27 @@ def _job(run: Session, item: Item) -> None:
     _pair(run, "Duration", human.between(item.get("started_at"), item.get("finished_at"), now))
     binding = item.get("binding") or {}
     _pair(run, "Binding", binding.get("result"))
+    for copy in item.get("other_copies") or []:
+        _pair(run, "Two copies", copy["message"])
     _reason(run, item.get("reason"))
+    _sizes(run, item)
     _roles(run, item)
     _attempts(run, item)
+    _preserved(run, item.get("preserved_state") or [])
     _pods(run, item)
     events = run.api.list(session.job_path(item, "events"))
     _events(run, events)
+
+
+def _sizes(run: Session, item: Item) -> None:
+    """The size of each role that can be resized while the job runs, and the growth that waits."""
+    for role, size in (item.get("size") or {}).items():
+        most = "no max" if size["max"] is None else f"max {size['max']}"
+        _pair(run, "Size", f"{role} {size['replicas']} (min {size['min']}, {most})")
+    growth = item.get("resize") or {}
+    for role, wanted in (growth.get("sizes") or {}).items():
+        why = (growth.get("reason") or {}).get("message", "waits for the scheduler")
+        _pair(run, "Grows to", f"{role} {wanted}: {why}")
 
 
 def _reason(run: Session, reason: Item | None) -> None:
@@ -118,6 +136,22 @@ def _attempts(run: Session, item: Item) -> None:
     run.screen.table(["NUMBER", "CLUSTER", "PLACED", "RAN FOR", "OUTCOME", "CAUSE", "MESSAGE"], rows, indent=2)
 
 
+def _preserved(run: Session, values: list[Item]) -> None:
+    """What the next attempt gets of the state of earlier ones."""
+    if values:
+        run.screen.line("Preserved state:")
+        rows = [
+            [each["name"], str(each["attempt"] or human.NONE), _cut(each["value"]) or human.NONE, each["problem"]]
+            for each in values
+        ]
+        run.screen.table(["NAME", "OF ATTEMPT", "VALUE", "PROBLEM"], rows, indent=2)
+
+
+def _cut(value: str) -> str:
+    line = " ".join(value.split())
+    return line if len(line) <= LONGEST_VALUE else f"{line[: LONGEST_VALUE - 1]}…"
+
+
 def _pods(run: Session, item: Item) -> None:
     if not item.get("attempt"):
         return
@@ -137,6 +171,9 @@ def _cluster(run: Session, item: Item) -> None:
     _pair(run, "Message", item.get("message"))
     _pair(run, "Cordoned", "yes" if item.get("cordoned") else "no")
     _pair(run, "Drained", "yes" if item.get("drained") else "no")
+    if item.get("taints"):
+        _evictions(run, run.api.get(at("clusters", item["name"], "evictions")))
+    _pair(run, "Impersonation", "yes" if item.get("impersonation") else "no")
     _pair(run, "Version", item.get("version"))
     _pair(run, "Region", item.get("region"))
     _pair(run, "Zone", item.get("zone"))
@@ -154,6 +191,16 @@ def _cluster(run: Session, item: Item) -> None:
     _denied(run, item)
 
 
+def _evictions(run: Session, progress: Item) -> None:
+    """How many jobs have not left a cluster that they have to leave."""
+    _pair(run, "Jobs left", progress["jobs_left"])
+    _pair(run, "Copies left", progress["copies_left"])
+    pace = f"{progress['left_last_minute']} in the last minute, at most {progress['per_minute']} a minute"
+    if progress["jobs_left"]:
+        pace += f", at least {progress['minutes_left']} min to go"
+    _pair(run, "Leaving", pace)
+
+
 def _denied(run: Session, item: Item) -> None:
     denied = [each for each in item.get("permissions") or [] if not each.get("allowed")]
     if denied:
@@ -168,7 +215,7 @@ def _taint(taint: Item) -> str:
 
 
 def _events(run: Session, events: list[Item]) -> None:
-    """Oldest first, as they happened."""
+    """Prints the events, oldest first."""
     run.screen.line("Events:")
     if not events:
         run.screen.line(f"  {human.NONE}")

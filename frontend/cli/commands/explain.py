@@ -1,4 +1,4 @@
-"""``convoy explain``: why a job is where it is, cluster by cluster, and what would let it start."""
+"""``convoy explain``: shows why a job waits or why it was placed, for each cluster, and which changes would let it start."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -21,7 +21,7 @@ def explain(
     namespace: session.Namespace = DEFAULT_NAMESPACE,
     output: Annotated[str, typer.Option("-o", "--output", help="table, json or yaml.")] = "table",
 ) -> None:
-    """Show why a job waits, or why it is where it is, for every cluster considered."""
+    """Show why a job waits, or why its cluster was chosen, with a verdict for every cluster."""
     run = session.session_of(context)
     if output not in ("table", "json", "yaml"):
         raise usage(f"there is no output {output!r}", "one of: table, json, yaml")
@@ -37,11 +37,11 @@ def explain(
 def _print(run: Session, explanation: Item) -> None:
     where = f" on {explanation['cluster']}" if explanation["cluster"] else ""
     name = f"{explanation['kind'].lower()}/{explanation['name']}"
-    # Of a job that runs, the message may only repeat where.
+    # The message of a running job may only repeat the cluster.
     why = "" if explanation["message"] == f"it runs{where}" else f": {explanation['message']}"
     run.screen.line(f"{name} is {explanation['state']}{where}{why}")
     if explanation["never_fits"]:
-        run.screen.line("It never fits on the fleet as it is, even empty.", style="bold red")
+        run.screen.line("It does not fit on any cluster of the fleet, even if they were empty.", style="bold red")
     if quota := explanation["quota"]:
         run.screen.line(f"Quota: {quota['code']}: {quota['message']}")
     if explanation["clusters"]:
@@ -57,7 +57,7 @@ def _print(run: Session, explanation: Item) -> None:
 
 
 def _heading(run: Session, explanation: Item) -> str:
-    """The scores of a placed job are those it was placed by: prices and free nodes of today do not change them."""
+    """The scores of a placed job are those at the time of placement. Later prices and free nodes do not change them."""
     if explanation["outcome"] != "Placed":
         return "Clusters:"
     since = human.age(explanation["at"], run.now())

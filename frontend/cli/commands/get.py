@@ -1,4 +1,4 @@
-"""``convoy get`` and ``convoy list``: objects as a table, JSON, YAML or names, once or for as long as one watches."""
+"""``convoy get`` and ``convoy list``: prints objects as a table, JSON, YAML or names, once or with ``--watch``."""
 
 import time
 from enum import StrEnum
@@ -7,8 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from frontend.cli import job_kinds, kinds, session
+from frontend.cli.arena import jobs as arena
+from frontend.cli.arena import reading
 from frontend.cli.client import Item
 from frontend.cli.kinds import Kind
+from frontend.cli.problems import Problem, usage
 from frontend.cli.session import DEFAULT_NAMESPACE, Session
 
 WATCH_EVERY_S = 1.0
@@ -23,37 +26,66 @@ class Output(StrEnum):
 
 
 Everywhere = Annotated[bool, typer.Option("-A", "--all-namespaces", help="All namespaces.")]
-How = Annotated[Output, typer.Option("-o", "--output", help="How to print it.")]
-Watch = Annotated[bool, typer.Option("-w", "--watch", help="Print rows again as they change, until Ctrl-C.")]
-Labels = Annotated[str, typer.Option("-l", "--selector", help="Labels, such as team=vision,tier.")]
+How = Annotated[Output, typer.Option("-o", "--output", help="The output format.")]
+Watch = Annotated[bool, typer.Option("-w", "--watch", help="Then print rows that change, until Ctrl-C.")]
+Labels = Annotated[str, typer.Option("-l", "--selector", help="Select by labels, such as team=vision,tier.")]
 
 
-What = Annotated[
-    str,
+Words = Annotated[
+    list[str] | None,
     typer.Argument(
-        metavar="KIND", help="jobs, clusters, nodes, pods, policies, ...", autocompletion=job_kinds.completions
+        metavar="[KIND [NAME]]|JOB",
+        help="jobs, clusters, nodes, pods, policies, ...; one of them by its name (pods: of a job); or a job's name.",
+        autocompletion=job_kinds.completions,
     ),
 ]
 
 
 def get(
     context: typer.Context,
-    what: What = "jobs",
-    name: Annotated[str, typer.Argument(help="Only this one; for pods: the pods of this job.")] = "",
+    words: Words = None,
     namespace: session.Namespace = DEFAULT_NAMESPACE,
     everywhere: Everywhere = False,
     output: How = Output.TABLE,
     watch: Watch = False,
     labels: Labels = "",
+    trainer: session.Type = "",
 ) -> None:
-    """List objects, or show one."""
+    """List objects, or show one. With --type, or with the name of a job alone: that job and its pods, as arena shows it."""
     run = session.session_of(context)
-    kind = job_kinds.find(run.api, what)
+    if len(words or []) > 2:
+        raise usage(f"cannot show {' '.join(words or [])!r}", "for example: convoy get pytorchjob llama")
+    what, name = [*(words or ["jobs"]), ""][:2]
+    if trainer:
+        _job(run, trainer, what, name, namespace, output)
+        return
+    try:
+        kind = job_kinds.find(run.api, what)
+    except Problem:
+        if name or labels or not _is_job(run, what, namespace):
+            raise
+        _job(run, "", what, "", namespace, output)
+        return
     where = "" if everywhere else namespace
     items = _read(run, kind, name, where, labels)
     show(run, kind, items, output, single=bool(name) and kind is not kinds.PODS, everywhere=everywhere)
     if watch:
         _follow(run, kind, items, lambda: _read(run, kind, name, where, labels), output, everywhere)
+
+
+def _is_job(run: Session, name: str, namespace: str) -> bool:
+    try:
+        return bool(session.select(run.api, kinds.JOBS, namespace, name=name))
+    except Problem:
+        return False
+
+
+def _job(run: Session, trainer: str, name: str, surplus: str, namespace: str, output: Output) -> None:
+    """Shows one job by its name, with its pods."""
+    if surplus:
+        raise usage("the kind of the job is named twice", f"for example: convoy get {surplus} --type {trainer}")
+    form = None if output is Output.TABLE else arena.Form(output.value)
+    arena.print_job(run, reading.one(run.api, name, namespace, trainer), form, events=False, devices=False)
 
 
 def listing(
@@ -65,7 +97,7 @@ def listing(
     labels: Labels = "",
 ) -> None:
     """List jobs: short for `get jobs`."""
-    get(context, "jobs", "", namespace, everywhere, output, watch, labels)
+    get(context, ["jobs"], namespace, everywhere, output, watch, labels)
 
 
 def _read(run: Session, kind: Kind, name: str, namespace: str, labels: str) -> list[Item]:
@@ -77,11 +109,11 @@ def _read(run: Session, kind: Kind, name: str, namespace: str, labels: str) -> l
 
 
 def _pods(run: Session, job: str, namespace: str, labels: str) -> list[Item]:
-    """Pods are listed job by job; a job that was never placed has none."""
+    """The pods of one job, or of all jobs that were ever placed. The API lists pods by job."""
     if job:
         owners = [session.job(run.api, job, namespace)]
     else:
-        owners = [each for each in session.select(run.api, kinds.JOBS, namespace, labels=labels) if each.get("attempt")]
+        owners = [item for item in session.select(run.api, kinds.JOBS, namespace, labels=labels) if item.get("attempt")]
     return [pod for owner in owners for pod in run.api.list(session.job_path(owner, "pods"))]
 
 
@@ -112,19 +144,19 @@ def _table(run: Session, kind: Kind, items: list[Item], *, wide: bool, everywher
 
 
 def _follow(run: Session, kind: Kind, seen: list[Item], read: Any, output: Output, everywhere: bool) -> None:
-    """Asks again every second and prints what differs; objects that are gone are named below the table."""
-    known = {_identity(item): item for item in seen}
+    """Reads the objects every second, prints those that have changed, and names those that were deleted."""
+    printed = {_identity(item): item for item in seen}
     while True:
         time.sleep(WATCH_EVERY_S)
-        fresh = {_identity(item): item for item in read()}
-        changed = [item for key, item in fresh.items() if known.get(key) != item]
+        current = {_identity(item): item for item in read()}
+        changed = [item for key, item in current.items() if printed.get(key) != item]
         if changed and output in (Output.TABLE, Output.WIDE):
-            _table(run, kind, changed, wide=output is Output.WIDE, everywhere=everywhere, headed=not known)
+            _table(run, kind, changed, wide=output is Output.WIDE, everywhere=everywhere, headed=not printed)
         elif changed:
             show(run, kind, changed, output, single=False, everywhere=everywhere)
-        for key in known.keys() - fresh.keys():
-            run.screen.note(f"{kind.word} {known[key].get('name', '')} is gone")
-        known = fresh
+        for key in printed.keys() - current.keys():
+            run.screen.note(f"{kind.word} {printed[key].get('name', '')} was deleted")
+        printed = current
 
 
 def _identity(item: Item) -> str:

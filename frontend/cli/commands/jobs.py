@@ -1,6 +1,7 @@
-"""What is done to a job that is in: suspend, resume, wait for a state, read its log."""
+"""``convoy suspend``, ``resume``, ``wait`` and ``logs``: actions on a submitted job."""
 
 import time
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated
 
@@ -18,12 +19,12 @@ STATES = (
 )  # fmt: skip
 ENDED = ("Succeeded", "Failed")
 DELETED = "Deleted"
-ASK_EVERY_S = 0.5
+POLL_S = 0.5
 Words = Annotated[list[str], typer.Argument(metavar="[KIND] NAME", help="A job's name, or its kind and its name.")]
 
 
 def suspend(context: typer.Context, words: Words, namespace: session.Namespace = DEFAULT_NAMESPACE) -> None:
-    """Stop a job's pods and free what they use; it keeps its place in the list."""
+    """Stop a job's pods and free their capacity and quota. The job stays in the fleet and can be resumed."""
     _act(context, words, namespace, "suspend", "suspended")
 
 
@@ -50,17 +51,27 @@ def logs(
     context: typer.Context,
     words: Words,
     namespace: session.Namespace = DEFAULT_NAMESPACE,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Until the pod ends.")] = False,
-    role: Annotated[str, typer.Option(help="Such as worker; default: the first role.")] = "",
-    index: Annotated[int | None, typer.Option(min=0, help="Which pod of the role.")] = None,
-    pod: Annotated[str, typer.Option(help="A pod by its name.")] = "",
-    tail: Annotated[int | None, typer.Option(min=0, help="Only so many lines from the end.")] = None,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Follow the log until the pod ends.")] = False,
+    role: Annotated[str, typer.Option(help="The role, such as worker. Default: the first role.")] = "",
+    index: Annotated[int | None, typer.Option(min=0, help="The index of the pod in its role.")] = None,
+    pod: Annotated[
+        str, typer.Option("--pod", "-i", "--instance", help="The name of the pod, instead of role and index.")
+    ] = "",
+    tail: Annotated[
+        int | None, typer.Option("--tail", "-t", min=0, help="Print only this many lines from the end.")
+    ] = None,
 ) -> None:
-    """Print the log of one of a job's pods."""
+    """Print the log of one pod of a job."""
     run = session.session_of(context)
-    item = job_of(run, words, namespace)
-    options = {"role": role, "index": index, "pod": pod, "tail": tail, "follow": "true" if follow else None}
+    print_log(
+        run, job_of(run, words, namespace), {"role": role, "index": index, "pod": pod, "tail": tail}, follow=follow
+    )
+
+
+def print_log(run: Session, item: Item, options: Mapping[str, object], *, follow: bool) -> None:
+    """Prints a log as it is written. ``options`` are query parameters; empty ones are left out."""
     params = {key: value for key, value in options.items() if value not in ("", None)}
+    params |= {"follow": "true"} if follow else {}
     if follow:
         _await_start(run, item)
     with run.api.stream(session.job_path(item, "logs"), params) as chunks:
@@ -69,35 +80,37 @@ def logs(
 
 
 def _await_start(run: Session, item: Item) -> None:
-    """Following a job that has not started means waiting for it, and saying so once."""
+    """Waits until the job has started. Prints once that it waits, and why."""
     is_reported = False
     while item["state"] not in ("Running", *ENDED):
         if not is_reported:
             run.screen.note(f"waiting for {item['name']} to start; it is {item['state']}: {_why(item)}")
             is_reported = True
-        time.sleep(ASK_EVERY_S)
+        time.sleep(POLL_S)
         item = run.api.get(session.job_path(item))
 
 
 def wait(
     context: typer.Context,
     words: Words,
-    wanted: Annotated[str, typer.Option("--for", help=f"{', '.join(STATES)} or {DELETED}.")] = "Succeeded",
-    timeout: Annotated[str, typer.Option(help="Such as 60s, 5m, 1h30m.")] = "60s",
+    wanted: Annotated[
+        str, typer.Option("--for", help=f"The state to wait for: {', '.join(STATES)} or {DELETED}.")
+    ] = "Succeeded",
+    timeout: Annotated[str, typer.Option(help="How long to wait, such as 60s, 5m, 1h30m.")] = "60s",
     namespace: session.Namespace = DEFAULT_NAMESPACE,
 ) -> None:
-    """Wait until a job is in a state; exit code 5 when it takes too long, 1 when it can no longer get there."""
+    """Wait until a job is in a state. Exits with 5 after the timeout, with 1 if the job has ended in another state."""
     run = session.session_of(context)
-    limit, state = _limit(timeout), _state(wanted)
-    until = time.monotonic() + limit
+    longest, state = limit(timeout), _state(wanted)
+    until = time.monotonic() + longest
     item = job_of(run, words, namespace) if state != DELETED else _maybe(run, words, namespace)
     label = words[-1]
-    while item is not None and not _there(item, state):
+    while item is not None and not _has_reached(item, state):
         _refuse_ended(item, state)
         if time.monotonic() >= until:
-            is_reported = f"{label} is {item['state']}, not {state}, after {human.duration(limit)}"
-            raise Problem(is_reported, hint=_why(item), exit_code=Exit.TIMEOUT)
-        time.sleep(min(ASK_EVERY_S, max(0.0, until - time.monotonic())))
+            message = f"{label} is {item['state']}, not {state}, after {human.duration(longest)}"
+            raise Problem(message, hint=_why(item), exit_code=Exit.TIMEOUT)
+        time.sleep(min(POLL_S, max(0.0, until - time.monotonic())))
         item = _maybe(run, words, namespace)
     if item is None and state != DELETED:
         raise missing(f"{label} was deleted while waiting for it")
@@ -113,8 +126,8 @@ def _maybe(run: Session, words: list[str], namespace: str) -> Item | None:
         raise
 
 
-def _there(item: Item, state: str) -> bool:
-    """A short job may have run and succeeded between two looks."""
+def _has_reached(item: Item, state: str) -> bool:
+    """Whether the job is in the state. Succeeded counts as Running, because a short job may succeed between two requests."""
     return item["state"] == state or (state == "Running" and item["state"] == "Succeeded")
 
 
@@ -127,7 +140,7 @@ def _why(item: Item) -> str:
     return (item.get("reason") or {}).get("message", "") or f"`convoy describe {item['name']}` has more"
 
 
-def _limit(text: str) -> float:
+def limit(text: str) -> float:
     try:
         return min(human.seconds(text), timedelta(days=365).total_seconds())
     except ValueError as e:
@@ -135,9 +148,9 @@ def _limit(text: str) -> float:
 
 
 def _state(text: str) -> str:
-    """Also as ``condition=Running`` and in any case."""
+    """The state that the text names, in any case. Accepts ``condition=Running`` too, as kubectl does."""
     plain = text.rpartition("=")[2].lower()
-    known = {each.lower(): each for each in (*STATES, DELETED)} | {"delete": DELETED}
+    known = {state.lower(): state for state in (*STATES, DELETED)} | {"delete": DELETED}
     if plain not in known:
         raise usage(f"there is no state {text!r}", f"one of: {', '.join((*STATES, DELETED))}")
     return known[plain]

@@ -1,4 +1,4 @@
-"""``convoy rotate-keys``: secrets at rest encrypted again with the first key, batch by batch."""
+"""``convoy rotate-keys``: encrypts the stored secrets again with the first key, batch by batch."""
 
 import typer
 
@@ -6,18 +6,18 @@ from frontend.cli import session
 
 
 def rotate(context: typer.Context) -> None:
-    """Encrypt all secrets at rest with the server's first key. It may be stopped and started again at any time."""
+    """Encrypt all stored secrets with the server's first key. The command can be interrupted and repeated at any time."""
     run = session.session_of(context)
-    looked_at = encrypted = 0
+    checked = encrypted = 0
     begin = ""
     while True:
         batch = run.api.post("keys/rotation/", {"begin": begin})
-        looked_at, encrypted = looked_at + batch["looked_at"], encrypted + batch["encrypted"]
+        checked, encrypted = checked + batch["looked_at"], encrypted + batch["encrypted"]
         begin = batch["next"]
         if not begin:
             break
-        run.screen.note(f"{looked_at} secrets looked at, {encrypted} encrypted again")
-    run.screen.line(f"{looked_at} secrets are of the first key; {encrypted} were encrypted again")
+        run.screen.note(f"{checked} secrets checked, {encrypted} encrypted again")
+    run.screen.line(f"{checked} secrets are encrypted with the first key; {encrypted} were encrypted again")
     run.screen.note(
-        "older keys are still needed for marks of running jobs and for the audit's chain: see Keys in the operations manual"
+        "older keys are still needed for signatures of running jobs and for the audit log: see Keys in the operations manual"
     )

@@ -1,4 +1,4 @@
-"""``convoy kubeconfig``: a context for kubectl, with a token of its own, put beside the contexts that are there already."""
+"""``convoy kubeconfig``: adds a context for kubectl to a kubeconfig, with a token of its own."""
 
 import base64
 import json
@@ -20,39 +20,41 @@ EXEC_API = "client.authentication.k8s.io/v1"
 def kubeconfig(
     context: typer.Context,
     output: Annotated[
-        str, typer.Option("-o", "--output", help="Else KUBECONFIG, else ~/.kube/config; - prints it.")
+        str, typer.Option("-o", "--output", help="The file. Default: KUBECONFIG, else ~/.kube/config; - prints it.")
     ] = "",
-    name: Annotated[str, typer.Option("--context", help="What the context is called.")] = "convoy",
-    life: Annotated[str, typer.Option("--token-life", help="Such as 12h or 30d; a year at most.")] = "30d",
+    name: Annotated[str, typer.Option("--context", help="The name of the context.")] = "convoy",
+    life: Annotated[
+        str, typer.Option("--token-life", help="How long the token is valid, such as 12h or 30d; at most a year.")
+    ] = "30d",
     namespace: Annotated[str, typer.Option("-n", "--namespace", help="The namespace of the context.")] = "",
     by_exec: Annotated[
-        bool, typer.Option("--exec", help="No token in the file: kubectl asks `convoy credential`.")
+        bool, typer.Option("--exec", help="Write no token: kubectl runs `convoy credential` to get it.")
     ] = False,
 ) -> None:
-    """Write a kubeconfig for kubectl, with a fresh token, and make it the current context."""
+    """Add a context with a new token to a kubeconfig, and make it the current context."""
     run = session.session_of(context)
     if by_exec:
         return _write_exec(run, output, name, namespace)
     try:
         life_s = int(human.seconds(life))
     except ValueError as e:
-        raise usage(f"--token-life {life} is no time", "write it as 90s, 12h or 30d") from e
+        raise usage(f"--token-life {life} is not a duration", "write it as 90s, 12h or 30d") from e
     path = None if output == "-" else _path(output)
     present = _read(path) if path else {}
-    door = run.api.get("kubernetes/")
+    server = run.api.get("kubernetes/")
     token = run.api.post("tokens/", {"name": f"kubectl on {socket.gethostname()}"[:63], "expires_in_s": life_s})
-    document = merged(present, name, _entries(door, {"token": str(token["token"])}, namespace))
+    document = merged(present, name, _entries(server, {"token": str(token["token"])}, namespace))
     if path is None:
         return run.screen.yaml(document)
     _write(path, document)
     run.screen.line(f"context {name} written to {path}")
     return run.screen.note(
-        f"its token ends {human.stamp(token['expires_at'])}; try: kubectl --context {name} get pytorchjobs"
+        f"its token expires {human.stamp(token['expires_at'])}; try: kubectl --context {name} get pytorchjobs"
     )
 
 
 def _write_exec(run: session.Session, output: str, name: str, namespace: str) -> None:
-    """With the token that the command line is signed in with, wherever that is kept, and its end."""
+    """Writes a context whose token comes from `convoy credential`: the one that the command line is signed in with."""
     path = None if output == "-" else _path(output)
     helper = {"apiVersion": EXEC_API, "command": "convoy", "args": ["--server", run.target.url, "credential"]}
     user = {"exec": {**helper, "interactiveMode": "Never", "provideClusterInfo": False}}
@@ -65,7 +67,7 @@ def _write_exec(run: session.Session, output: str, name: str, namespace: str) ->
 
 
 def credential(context: typer.Context) -> None:
-    """Print the token in use, as kubectl asks an exec plugin for it."""
+    """Print the current token in the format of a kubectl exec plugin."""
     run = session.session_of(context)
     if not run.target.token:
         raise Problem("you are not signed in", hint="convoy login")
@@ -75,25 +77,25 @@ def credential(context: typer.Context) -> None:
 
 
 def merged(present: dict[str, Any], name: str, entries: dict[str, Any]) -> dict[str, Any]:
-    """What was there, with our three entries in place of those of the same name."""
+    """The present document with our cluster, user and context, which replace entries of the same name."""
     entries["contexts"] |= {"cluster": name, "user": name}
     document = {"apiVersion": "v1", "kind": "Config", **present}
     for part in PARTS:
-        others = [each for each in present.get(part) or [] if each.get("name") != name]
+        others = [entry for entry in present.get(part) or [] if entry.get("name") != name]
         document[part] = [*others, {"name": name, part[:-1]: entries[part]}]
     return {**document, "current-context": name}
 
 
-def _entries(door: dict[str, Any], user: dict[str, Any], namespace: str) -> dict[str, Any]:
-    cluster = {"server": door["server"]}
-    if door["certificate_authority"]:
-        cluster["certificate-authority-data"] = base64.b64encode(door["certificate_authority"].encode()).decode()
+def _entries(server: dict[str, Any], user: dict[str, Any], namespace: str) -> dict[str, Any]:
+    cluster = {"server": server["server"]}
+    if server["certificate_authority"]:
+        cluster["certificate-authority-data"] = base64.b64encode(server["certificate_authority"].encode()).decode()
     return {"clusters": cluster, "users": user, "contexts": {"namespace": namespace} if namespace else {}}
 
 
 def _path(output: str) -> Path:
-    """The first file kubectl would look into."""
-    listed = [each for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]
+    """The given file, else the first file that kubectl would read."""
+    listed = [path for path in os.environ.get("KUBECONFIG", "").split(os.pathsep) if path]
     return Path(output or (listed[0] if listed else Path.home() / ".kube" / "config"))
 
 
@@ -104,14 +106,14 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, ValueError, yaml.YAMLError) as e:
         raise Problem(f"cannot read {path}: {str(e).splitlines()[0]}", hint="give another file with --output") from e
-    entries = [document.get(part) or [] for part in PARTS] if isinstance(document, dict) else [None]
-    if not all(isinstance(each, list) and all(isinstance(one, dict) for one in each) for each in entries):
-        raise Problem(f"{path} is no kubeconfig: nothing was written", hint="give another file with --output")
+    parts = [document.get(part) or [] for part in PARTS] if isinstance(document, dict) else [None]
+    if not all(isinstance(part, list) and all(isinstance(entry, dict) for entry in part) for part in parts):
+        raise Problem(f"{path} is not a kubeconfig: nothing was written", hint="give another file with --output")
     return dict(document)
 
 
 def _write(path: Path, document: dict[str, Any]) -> None:
-    """Whole or not at all, and for its owner's eyes from its first byte on."""
+    """Replaces the file atomically. It is created with permissions that let only its owner read it."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f"{path.name}.convoy-new")
     draft.unlink(missing_ok=True)

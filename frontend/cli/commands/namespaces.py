@@ -1,4 +1,4 @@
-"""``convoy namespace ...``: what the workloads of a namespace may ask for."""
+"""``convoy namespace ...``: policies for what the pods of a namespace may request."""
 
 from typing import Annotated
 
@@ -11,16 +11,20 @@ from frontend.cli.commands import get
 app = typer.Typer(no_args_is_help=True, help="Policies of namespaces: list, set, unset.")
 Name = Annotated[str, typer.Argument(metavar="NAMESPACE")]
 Level = Annotated[str, typer.Option("--pod-security", help="baseline, restricted or privileged.")]
-Accounts = Annotated[list[str], typer.Option("--service-account", help="Allow only these and default; else any.")]
-Capabilities = Annotated[list[str], typer.Option("--capability", help="Allow it besides those of the level: IPC_LOCK.")]
-Paths = Annotated[list[str], typer.Option("--host-path", help="Allow to mount this folder of nodes.")]
-Network = Annotated[bool, typer.Option("--host-network", help="Allow the node's network.")]
-Node = Annotated[bool, typer.Option("--node-name", help="Allow pods to name their node.")]
+Accounts = Annotated[
+    list[str], typer.Option("--service-account", help="Allow only this one and default. Repeatable; default: any.")
+]
+Capabilities = Annotated[
+    list[str], typer.Option("--capability", help="Allow a capability that the level does not, such as IPC_LOCK.")
+]
+Paths = Annotated[list[str], typer.Option("--host-path", help="Allow pods to mount this directory of nodes.")]
+Network = Annotated[bool, typer.Option("--host-network", help="Allow pods to use the node's network.")]
+Node = Annotated[bool, typer.Option("--node-name", help="Allow pods to set nodeName.")]
 
 
 @app.command("list")
 def listing(context: typer.Context, output: get.How = get.Output.TABLE) -> None:
-    """List the namespaces with a policy of their own; others have the defaults (baseline)."""
+    """List the namespaces that have a policy. All others have the defaults (baseline)."""
     run = session.session_of(context)
     items = run.api.list("namespaces/")
     if output in (get.Output.JSON, get.Output.YAML):
@@ -41,7 +45,7 @@ def set_policy(
     host_network: Network = False,
     node_name: Node = False,
 ) -> None:
-    """Replace a namespace's policy: what is left out is as in the defaults."""
+    """Replace the policy of a namespace. Options that are not given get their defaults."""
     run = session.session_of(context)
     body = {
         "pod_security": pod_security,
@@ -57,13 +61,14 @@ def set_policy(
 
 @app.command()
 def unset(context: typer.Context, name: Name) -> None:
-    """Give a namespace the defaults again."""
+    """Remove the policy of a namespace, so that the defaults apply."""
     run = session.session_of(context)
     run.api.delete(at("namespaces", name))
     run.screen.line(f"namespace/{name} has the defaults")
 
 
 def _row(item: Item) -> list[str]:
-    listed = [*(f"account {each}" for each in item["service_accounts"]), *item["capabilities"], *item["host_paths"]]
+    accounts = (f"account {account}" for account in item["service_accounts"])
+    listed = [*accounts, *item["capabilities"], *item["host_paths"]]
     flags = [word for field, word in (("host_network", "host network"), ("node_name", "node name")) if item[field]]
     return [item["name"], item["pod_security"], ", ".join(listed + flags) or "-"]

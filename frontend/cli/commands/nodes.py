@@ -1,28 +1,116 @@
-"""``convoy top node``: one node of a member with its GPUs: its pods, its links, and which pod has which GPU."""
+"""``convoy top node``: the nodes with their GPUs, how those are linked, and which pod uses which GPU. Printed as arena does."""
 
 from collections.abc import Sequence
 
 from frontend.cli import human
+from frontend.cli.arena import views
 from frontend.cli.client import Item, at
-from frontend.cli.problems import Exit, Problem, usage
+from frontend.cli.problems import missing, usage
 from frontend.cli.session import Session
 
+SWITCH = "ack.node.gpu.schedule"
+ROLE = "node-role.kubernetes.io/"
+RULE = "-" * 99
+_MODES = {"topology": "topology", "share": "share", "cgpu": "share"}
+_TYPES = {"topology": "GPUTopology", "share": "GPUShare", "exclusive": "GPUExclusive", "none": "none"}
 
-def top(run: Session, words: Sequence[str], cluster: str, *, details: bool) -> None:
-    if words[0] not in ("node", "nodes", "no") or len(words) != 2:
-        raise usage(f"{' '.join(words)!r} is nothing to show", "for example: convoy top node gpu-0 -d")
-    node = words[1]
-    where, found = _find(run, node, cluster)
-    run.screen.line(f"Name:    {node}")
-    run.screen.line(f"Cluster: {where}")
-    run.screen.line(f"Status:  {'Ready' if found['ready'] else 'NotReady'}")
-    run.screen.line(f"GPUs:    {found['requested']}/{found['gpus']} requested {found['model']}".rstrip())
-    if not details:
+
+def top(run: Session, names: Sequence[str], cluster: str, *, details: bool) -> None:
+    """Prints the named nodes, or all nodes. With ``details``, a page for each."""
+    nodes = _select(run.api.list("nodes/", {"cluster": cluster}), names, cluster, one_each=details)
+    if not nodes:
+        run.screen.note("No nodes found.")
+    elif details:
+        for number, node in enumerate(nodes):
+            if number:
+                run.screen.line()
+            _print_page(run, node)
+    else:
+        _print_table(run, nodes)
+
+
+def _select(nodes: list[Item], names: Sequence[str], cluster: str, *, one_each: bool) -> list[Item]:
+    """The nodes of these names. A page of one node is not printed for its namesake in another cluster."""
+    nodes = [node for node in nodes if cluster in ("", node["cluster"])]
+    if not names:
+        return nodes
+    for name in names:
+        clusters = [node["cluster"] for node in nodes if node["name"] == name]
+        if not clusters:
+            raise missing(f"there is no node {name}" + (f" in cluster {cluster}" if cluster else ""))
+        if len(clusters) > 1 and one_each:
+            raise usage(f"{name} is in {', '.join(clusters)}", "say which with --cluster")
+    return [node for node in nodes if node["name"] in names]
+
+
+def _print_table(run: Session, nodes: list[Item]) -> None:
+    several = len({node["cluster"] for node in nodes}) > 1
+    modes = len({_mode(node) for node in nodes} - {"none"}) > 1
+    headers = ["NAME", "IPADDRESS", "ROLE", "STATUS", "GPU(Total)", "GPU(Allocated)"]
+    headers += ["GPU(Mode)"] * modes + ["CLUSTER"] * several
+    rows = [
+        [
+            *(node["name"], node.get("address") or views.NONE, _role(node), _status(node)),
+            *(str(views.gpus(node["allocatable"])), str(views.gpus(node["requested"]))),
+            *([_mode(node)] * modes + [node["cluster"]] * several),
+        ]
+        for node in nodes
+    ]
+    for line in (*views.columns([headers, *rows]), RULE, "Allocated/Total GPUs In Cluster:", _share(nodes)):
+        run.screen.line(line)
+
+
+def _share(nodes: list[Item]) -> str:
+    total = sum(views.gpus(node["allocatable"]) for node in nodes)
+    used = sum(views.gpus(node["requested"]) for node in nodes)
+    return f"{used}/{total} ({100 * used / total if total else 0:.1f}%)"
+
+
+def _role(node: Item) -> str:
+    return ",".join(sorted(key.removeprefix(ROLE) for key in node["labels"] if key.startswith(ROLE))) or human.NONE
+
+
+def _status(node: Item) -> str:
+    return ("Ready" if node["ready"] else "NotReady") + (",SchedulingDisabled" if node["unschedulable"] else "")
+
+
+def _mode(node: Item) -> str:
+    if not views.gpus(node["allocatable"]):
+        return "none"
+    return _MODES.get(node["labels"].get(SWITCH, ""), "exclusive")
+
+
+def _print_page(run: Session, node: Item) -> None:
+    name, cluster, total = node["name"], node["cluster"], views.gpus(node["allocatable"])
+    facts = {"Name": name, "Status": _status(node), "Role": _role(node), "Type": _TYPES[_mode(node)],
+             "Address": node.get("address") or views.NONE, "Cluster": cluster}  # fmt: skip
+    for label, value in facts.items():
+        run.screen.line(f"{label + ':':<8} {value}")
+    if not total:
         return
-    devices = run.api.get(at("gpus", where, node))
+    run.screen.line()
+    run.screen.line("Instances:")
+    pods = [pod for row in run.api.get(at("gpus", cluster))["nodes"] if row["name"] == name for pod in row["pods"]]
+    headers = ["NAMESPACE", "JOB", "ROLE", "INDEX", "GPU(Requested)"]
+    for line in views.ruled(headers, [_pod(pod) for pod in pods]):
+        run.screen.line(line)
+    _print_links(run, run.api.get(at("gpus", cluster, name)))
+    run.screen.line()
+    run.screen.line("GPU Summary:")
+    run.screen.line(f"  Total GPUs:      {total}")
+    run.screen.line(f"  Allocated GPUs:  {views.gpus(node['requested'])}")
+
+
+def _pod(pod: Item) -> list[str]:
+    """A pod of a namespace that the caller may not read has no names."""
+    return [pod["namespace"] or human.NONE, pod["name"] or human.NONE, pod["role"], str(pod["index"]), str(pod["gpus"])]
+
+
+def _print_links(run: Session, devices: Item) -> None:
+    run.screen.line()
     if not devices["topology"]:
         run.screen.line(
-            "It hands out its GPUs plainly: label it ack.node.gpu.schedule=topology to have them by their links."
+            "Its GPUs are not allocated by their links: label the node ack.node.gpu.schedule=topology to enable that."
         )
         return
     _matrix(run, "LinkTypeMatrix:", devices["links"])
@@ -31,20 +119,10 @@ def top(run: Session, words: Sequence[str], cluster: str, *, details: bool) -> N
     run.screen.table(["INDEX", "STATUS", "HEALTHY", "POD"], map(_gpu, devices["gpus"]), indent=2)
 
 
-def _find(run: Session, node: str, cluster: str) -> tuple[str, Item]:
-    names = [cluster] if cluster else [item["name"] for item in run.api.list("clusters/")]
-    hits = [(name, each) for name in names for each in run.api.get(at("gpus", name))["nodes"] if each["name"] == node]
-    if not hits:
-        raise Problem(f"no node {node} with GPUs is known", exit_code=Exit.NOT_FOUND)
-    if len(hits) > 1:
-        raise usage(f"{node} is in {', '.join(name for name, _ in hits)}", "say which with --cluster")
-    return hits[0]
-
-
 def _matrix(run: Session, title: str, rows: Sequence[Sequence[object]]) -> None:
     run.screen.line(title)
-    heads = ["", *(f"GPU{i}" for i in range(len(rows)))]
-    run.screen.table(heads, [[f"GPU{i}", *map(str, row)] for i, row in enumerate(rows)], indent=2)
+    headers = ["", *(f"GPU{i}" for i in range(len(rows)))]
+    run.screen.table(headers, [[f"GPU{i}", *map(str, row)] for i, row in enumerate(rows)], indent=2)
 
 
 def _gpu(gpu: Item) -> Sequence[str]:

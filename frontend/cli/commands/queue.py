@@ -1,4 +1,4 @@
-"""``convoy queue ...``: the quota tree with what is in use, the waiting jobs, queues held and opened, jobs moved."""
+"""``convoy queue ...``: shows the quota tree and waiting jobs, holds and opens queues, and moves jobs."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -16,25 +16,27 @@ app = typer.Typer(
     no_args_is_help=True, help="Queues and the quota tree: tree, list, get, hold, drain, stop, open, move."
 )
 Name = Annotated[str, typer.Argument(metavar="QUEUE", help="A queue's name, or the path of its quota: root/team.")]
-Why = Annotated[str, typer.Option("-m", "--comment", help="Why; everybody sees it.")]
+Comment = Annotated[str, typer.Option("-m", "--comment", help="The reason, which all users can see.")]
 
 
 @app.command()
 def tree(
     context: typer.Context,
-    resource: Annotated[str, typer.Option(help="Which resource to show.", show_default="GPUs, else the first")] = "",
+    resource: Annotated[str, typer.Option(help="The resource to show.", show_default="GPUs, else the first")] = "",
     output: get.How = get.Output.TABLE,
 ) -> None:
-    """Show the quota tree: what each team uses, was promised, and may have."""
+    """Show the quota tree: what each team uses, its guarantee (min) and its limit (max)."""
     run = session.session_of(context)
-    shown = run.api.get("quota/tree/")
+    quota = run.api.get("quota/tree/")
     if output in (get.Output.JSON, get.Output.YAML):
-        return run.screen.json(shown) if output is get.Output.JSON else run.screen.yaml(shown)
-    resource = resource or _telling(shown["nodes"][0]["resources"])
-    rows = [_node(prefix, node, resource) for prefix, node in _drawn(shown["nodes"], "", "")]
-    what = "GPUS" if resource == human.GPU else resource.upper()
-    run.screen.table(["QUOTA", what, "USED", "MIN", "MAX", "BORROWED", "LENT", "WAITS FOR", "QUEUE"], rows)
-    return run.screen.note(_outside(shown["outside"], shown["outside_jobs"]))
+        return run.screen.json(quota) if output is get.Output.JSON else run.screen.yaml(quota)
+    resource = resource or _default_resource(quota["nodes"][0]["resources"])
+    drawn = list(_drawn(quota["nodes"], "", ""))
+    lately = ["LATELY"] if any(node.get("recent_gpu_hours") is not None for _, node in drawn) else []
+    rows = [_node(prefix, node, resource) + [_lately(node) for _ in lately] for prefix, node in drawn]
+    heading = "GPUS" if resource == human.GPU else resource.upper()
+    run.screen.table(["QUOTA", heading, "USED", "MIN", "MAX", "BORROWED", "LENT", "WAITS FOR", "QUEUE", *lately], rows)
+    return run.screen.note(_outside(quota["outside"], quota["outside_jobs"]))
 
 
 @app.command("list")
@@ -53,55 +55,55 @@ def listing(context: typer.Context, output: get.How = get.Output.TABLE) -> None:
 
 @app.command("get")
 def one(context: typer.Context, name: Name) -> None:
-    """Show the jobs that wait and run in a queue, in order."""
+    """Show the waiting and running jobs of a queue, in order."""
     run = session.session_of(context)
     queue = _queue(run.api, name)
     comment = f" by {queue['state_by']}: {queue['state_comment']}" if queue["state_comment"] else ""
     run.screen.note(f"{queue['name']} ({queue['path']}) is {queue['state']}{comment}")
     units = run.api.list("queueunits/", {"queue": queue["path"]})
     if not units:
-        return run.screen.note("No jobs are in it.")
-    here = [unit for unit in units if unit["phase"] not in ("Succeed", "Failed")]
-    here.sort(key=lambda unit: (unit["position"] is None, unit["position"] or 0))
-    rows = [_unit(unit, run.now()) for unit in here]
+        return run.screen.note("The queue is empty.")
+    unfinished = [unit for unit in units if unit["phase"] not in ("Succeed", "Failed")]
+    unfinished.sort(key=lambda unit: (unit["position"] is None, unit["position"] or 0))
+    rows = [_unit(unit, run.now()) for unit in unfinished]
     return run.screen.table(["POSITION", "JOB", "PHASE", "PRIORITY", "ASKS FOR", "MAY START", "MESSAGE"], rows)
 
 
 @app.command()
-def hold(context: typer.Context, name: Name, comment: Why = "") -> None:
-    """Admit nothing; what runs goes on."""
+def hold(context: typer.Context, name: Name, comment: Comment = "") -> None:
+    """Stop admitting jobs of a queue. Running jobs continue."""
     _set(context, name, "hold", comment)
 
 
 @app.command()
-def drain(context: typer.Context, name: Name, comment: Why = "") -> None:
-    """Admit nothing and take no more jobs; what runs goes on."""
+def drain(context: typer.Context, name: Name, comment: Comment = "") -> None:
+    """Stop admitting jobs of a queue, and refuse new ones. Running jobs continue."""
     _set(context, name, "drain", comment)
 
 
 @app.command()
-def stop(context: typer.Context, name: Name, comment: Why = "") -> None:
-    """Admit nothing, and take back what runs."""
+def stop(context: typer.Context, name: Name, comment: Comment = "") -> None:
+    """Stop admitting jobs of a queue, and evict its running jobs."""
     _set(context, name, "stop", comment)
 
 
 @app.command("open")
-def reopen(context: typer.Context, name: Name, comment: Why = "") -> None:
-    """Admit jobs again."""
+def reopen(context: typer.Context, name: Name, comment: Comment = "") -> None:
+    """Admit jobs of a queue again."""
     _set(context, name, "open", comment)
 
 
 @app.command()
 def move(
     context: typer.Context,
-    job: Annotated[str, typer.Argument(help="A job that waits.")],
+    job: Annotated[str, typer.Argument(help="The name of a waiting job.")],
     queue: Name,
     namespace: session.Namespace = session.DEFAULT_NAMESPACE,
 ) -> None:
-    """Let a waiting job wait in another queue."""
+    """Move a waiting job to another queue."""
     run = session.session_of(context)
-    found = session.job(run.api, job, namespace)
-    unit = run.api.post(at("queueunits", str(found["id"]), "move"), {"queue": _queue(run.api, queue)["path"]})
+    item = session.job(run.api, job, namespace)
+    unit = run.api.post(at("queueunits", str(item["id"]), "move"), {"queue": _queue(run.api, queue)["path"]})
     run.screen.line(f"{unit['namespace']}/{unit['name']} is number {unit['position'] or '?'} in {unit['queue']}")
 
 
@@ -113,11 +115,11 @@ def _set(context: typer.Context, name: str, verb: str, comment: str) -> None:
 
 
 def _queue(api: Api, name: str) -> Item:
-    wanted = {"path": name} if "/" in name or name == "root" else {"search": name}
-    found = [each for each in api.list("queues/", wanted) if name in (each["path"], each["name"])]
-    if not found:
-        raise missing(f"there is no queue {name!r}", "`convoy queue list` lists what there is")
-    return found[0]
+    params = {"path": name} if "/" in name or name == "root" else {"search": name}
+    queues = [queue for queue in api.list("queues/", params) if name in (queue["path"], queue["name"])]
+    if not queues:
+        raise missing(f"there is no queue {name!r}", "`convoy queue list` lists the queues")
+    return queues[0]
 
 
 def _outside(jobs: Item, choice: str) -> str:
@@ -127,7 +129,7 @@ def _outside(jobs: Item, choice: str) -> str:
     )
 
 
-def _telling(resources: Item) -> str:
+def _default_resource(resources: Item) -> str:
     return human.GPU if human.GPU in resources else next(iter(resources))
 
 
@@ -140,12 +142,12 @@ def _unit(unit: Item, now: datetime) -> list[str]:
 
 
 def _start(estimate: Item | None, now: datetime) -> str:
-    """An estimate, marked as one."""
+    """The estimated start, marked with ``~`` and its basis."""
     at = human.moment(estimate["starts_at"]) if estimate else None
     if estimate is None or at is None:
         return ""
-    left = (at - now).total_seconds()
-    return f"~{human.duration(left)} ({estimate['basis']})" if left > 0 else estimate["basis"]
+    wait_s = (at - now).total_seconds()
+    return f"~{human.duration(wait_s)} ({estimate['basis']})" if wait_s > 0 else estimate["basis"]
 
 
 def _request(unit: Item) -> str:
@@ -153,13 +155,18 @@ def _request(unit: Item) -> str:
 
 
 def _drawn(nodes: Sequence[Item], parent: str, indent: str) -> Iterator[tuple[str, Item]]:
-    """Each node behind the lines that lead to it."""
+    """Each node below ``parent`` with its prefix of tree lines, depth first."""
     children = [node for node in nodes if node["parent"] == parent]
     for number, node in enumerate(children, 1):
         last = number == len(children)
         branch = "" if not parent else indent + ("└─ " if last else "├─ ")
         yield branch, node
         yield from _drawn(nodes, node["path"], "" if not parent else indent + ("   " if last else "│  "))
+
+
+def _lately(node: Item) -> str:
+    hours = node.get("recent_gpu_hours")
+    return "-" if hours is None else f"{hours:.1f} GPU-h"
 
 
 def _node(prefix: str, node: Item, resource: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""``convoy simulate``: how fast a model trains on so many GPUs, by where they are in the network."""
+"""``convoy simulate``: predicts how fast a model trains on a number of GPUs, by their location in the network."""
 
 from typing import Annotated
 
@@ -10,12 +10,14 @@ from frontend.cli.client import Item
 
 def simulate(
     context: typer.Context,
-    gpus: Annotated[int, typer.Option(help="How many together.")],
-    model: Annotated[str, typer.Option(help="One that was measured: vgg16, resnet50.")] = "",
-    step_seconds: Annotated[float | None, typer.Option(help="Of another model: a step without the network.")] = None,
-    gradient_bytes: Annotated[float | None, typer.Option(help="And what its gradients weigh.")] = None,
+    gpus: Annotated[int, typer.Option(help="The number of GPUs.")],
+    model: Annotated[str, typer.Option(help="A model with stored measurements: vgg16, resnet50.")] = "",
+    step_seconds: Annotated[
+        float | None, typer.Option(help="For another model: the time of one step without communication.")
+    ] = None,
+    gradient_bytes: Annotated[float | None, typer.Option(help="For another model: the size of its gradients.")] = None,
 ) -> None:
-    """Foretell the speed of a model for every place its GPUs can be in."""
+    """Predict the training speed of a model for every level of the network that its GPUs can span."""
     run = session.session_of(context)
     options = {"model": model, "gpus": gpus, "step_seconds": step_seconds, "gradient_bytes": gradient_bytes}
     params = {key: str(value) for key, value in options.items() if value not in (None, "")}
@@ -35,8 +37,8 @@ def simulate(
 
 
 def described(speed: Item) -> str:
-    """One line of what is foretold for a job."""
+    """The predicted speed of a job as one line."""
     return (
-        f"{speed['per_gpu']:.1f}/s per GPU, {speed['total']:.1f}/s in all, over {speed['over']} ({speed['gbs']:g} GB/s);"
-        f" {speed['speedup']:.2f} times the slowest place"
+        f"{speed['per_gpu']:.1f}/s per GPU, {speed['total']:.1f}/s in total, over {speed['over']} ({speed['gbs']:g} GB/s);"
+        f" {speed['speedup']:.2f} times the slowest placement"
     )

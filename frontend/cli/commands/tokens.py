@@ -1,4 +1,4 @@
-"""``convoy token ...``: one's own bearer tokens, for scripts: listed, minted as narrow as a script needs them, revoked."""
+"""``convoy token ...``: lists, mints and revokes the user's own bearer tokens, which can be limited in scope."""
 
 from typing import Annotated
 
@@ -10,13 +10,15 @@ from frontend.cli.commands import get
 from frontend.cli.problems import missing, usage
 
 app = typer.Typer(no_args_is_help=True, help="Your tokens: list, mint, revoke.")
-Name = Annotated[str, typer.Argument(metavar="NAME", help="What it is for.")]
-Life = Annotated[str, typer.Option("--life", help="Such as 12h or 30d; else as long as the server allows.")]
-ReadOnly = Annotated[bool, typer.Option("--read-only", help="It reads, and changes nothing.")]
-Metrics = Annotated[bool, typer.Option("--metrics", help="It reads /metrics and nothing else (of a fleet admin).")]
-Verbs = Annotated[list[str], typer.Option("--verb", help="Only these: read, apply, delete, suspend ...")]
-Kinds = Annotated[list[str], typer.Option("--kind", help="Only these; Job stands for every kind of job.")]
-Namespaces = Annotated[list[str], typer.Option("-n", "--namespace", help="Only there.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that says what the token is for.")]
+Life = Annotated[
+    str, typer.Option("--life", help="How long it is valid, such as 12h or 30d. Default: the server's maximum.")
+]
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="The token can only read.")]
+Metrics = Annotated[bool, typer.Option("--metrics", help="The token can only read /metrics. For fleet admins.")]
+Verbs = Annotated[list[str], typer.Option("--verb", help="Limit it to these verbs: read, apply, delete, suspend ...")]
+Kinds = Annotated[list[str], typer.Option("--kind", help="Limit it to these kinds; Job means every kind of job.")]
+Namespaces = Annotated[list[str], typer.Option("-n", "--namespace", help="Limit it to these namespaces.")]
 
 
 @app.command("list")
@@ -29,7 +31,7 @@ def listing(context: typer.Context, output: get.How = get.Output.TABLE) -> None:
     if output is get.Output.NAME:
         return run.screen.line("\n".join(f"token/{item['id']}" for item in items))
     rows = [[str(item["id"]), item["name"], human.stamp(item["expires_at"]), _scope(item)] for item in items]
-    return run.screen.table(["ID", "NAME", "ENDS", "ONLY FOR"], rows)
+    return run.screen.table(["ID", "NAME", "EXPIRES", "SCOPE"], rows)
 
 
 @app.command()
@@ -43,10 +45,10 @@ def mint(
     kind: Kinds = [],  # noqa: B006
     namespace: Namespaces = [],  # noqa: B006
 ) -> None:
-    """Mint a token and print it, this once. It never does more, or lasts longer, than the token you use."""
+    """Mint a token and print it once. It cannot have more rights, or a longer life, than the token you use now."""
     run = session.session_of(context)
     if (read_only or metrics) and verb or metrics and kind:
-        raise usage("--read-only and --metrics say which verbs and kinds", "leave out --verb and --kind")
+        raise usage("--read-only and --metrics already set verbs and kinds", "leave out --verb and --kind")
     wanted = {
         "verbs": ["read"] if read_only or metrics else verb,
         "kinds": ["Metrics"] if metrics else kind,
@@ -57,18 +59,20 @@ def mint(
         try:
             body["expires_in_s"] = int(human.seconds(life))
         except ValueError as e:
-            raise usage(f"--life {life} is no time", "write it as 90s, 12h or 30d") from e
+            raise usage(f"--life {life} is not a duration", "write it as 90s, 12h or 30d") from e
     token = run.api.post("tokens/", body)
     run.screen.line(str(token["token"]))
-    run.screen.note(f"it ends {human.stamp(token['expires_at'])}, and is for {_scope(token)}")
+    run.screen.note(f"it expires {human.stamp(token['expires_at'])}; its scope is {_scope(token)}")
 
 
 @app.command()
-def revoke(context: typer.Context, ident: Annotated[str, typer.Argument(metavar="ID", help="As listed.")]) -> None:
-    """End a token at once."""
+def revoke(
+    context: typer.Context, ident: Annotated[str, typer.Argument(metavar="ID", help="Its id, as in the list.")]
+) -> None:
+    """Revoke a token at once."""
     run = session.session_of(context)
     if not ident.isdigit():
-        raise missing(f"there is no token {ident}: convoy token list shows their ids")
+        raise missing(f"there is no token {ident}", "`convoy token list` shows the ids")
     run.api.delete(at("tokens", ident))
     run.screen.line(f"token/{ident} revoked")
 

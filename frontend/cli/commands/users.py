@@ -1,4 +1,4 @@
-"""``convoy user ...``: users made, disabled and given passwords, their roles, and the team leads among them."""
+"""``convoy user ...``: creates and disables users, sets passwords, grants roles, and appoints team leads."""
 
 import sys
 from typing import Annotated
@@ -11,13 +11,14 @@ from frontend.cli.commands import get
 from frontend.cli.problems import missing, usage
 
 app = typer.Typer(
-    no_args_is_help=True, help="Users: list, create, disable, enable, password, grant, revoke, lead, unlead."
+    no_args_is_help=True,
+    help="Users: list, create, disable, enable, password, reset-second-factor, grant, revoke, lead, unlead.",
 )
 Name = Annotated[str, typer.Argument(metavar="USER", help="The user's name.")]
 Role = Annotated[str, typer.Argument(metavar="ROLE", help="fleet-admin, quota-admin, editor or viewer.")]
-Path = Annotated[str, typer.Argument(metavar="PATH", help="A node of the quota tree: root/team.")]
-In = Annotated[str, typer.Option("-n", "--namespace", help="Only there; else in all namespaces.")]
-FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read a password from standard input.")]
+Path = Annotated[str, typer.Argument(metavar="PATH", help="The path of a node in the quota tree, such as root/team.")]
+In = Annotated[str, typer.Option("-n", "--namespace", help="Only in this namespace. Default: in all namespaces.")]
+FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from standard input.")]
 
 
 @app.command("list")
@@ -37,7 +38,7 @@ def listing(context: typer.Context, output: get.How = get.Output.TABLE) -> None:
 
 @app.command()
 def create(context: typer.Context, name: Name, password_stdin: FromStdin = False) -> None:
-    """Make a user without a role; without a password they use tokens."""
+    """Create a user without roles. A user without a password can only use tokens."""
     run = session.session_of(context)
     run.api.post("users/", {"username": name, "password": _password() if password_stdin else ""})
     run.screen.line(f"user/{name} created")
@@ -45,7 +46,7 @@ def create(context: typer.Context, name: Name, password_stdin: FromStdin = False
 
 @app.command()
 def disable(context: typer.Context, name: Name) -> None:
-    """End every way in: sessions, tokens and sign-in links."""
+    """Disable a user: ends all sessions, tokens and sign-in links."""
     run = session.session_of(context)
     run.api.post(at("users", name, "disable"))
     run.screen.line(f"user/{name} disabled")
@@ -53,15 +54,23 @@ def disable(context: typer.Context, name: Name) -> None:
 
 @app.command()
 def enable(context: typer.Context, name: Name) -> None:
-    """Let a disabled user in again."""
+    """Enable a disabled user."""
     run = session.session_of(context)
     run.api.post(at("users", name, "enable"))
     run.screen.line(f"user/{name} enabled")
 
 
 @app.command()
+def reset_second_factor(context: typer.Context, name: Name) -> None:
+    """Remove the second factor of a user who lost their authenticator app and all recovery codes."""
+    run = session.session_of(context)
+    run.api.post(at("users", name, "reset-second-factor"))
+    run.screen.line(f"user/{name} signs in with the password alone")
+
+
+@app.command()
 def password(context: typer.Context, name: Name, password_stdin: FromStdin = False) -> None:
-    """Set a user's password; ends their sessions and revokes their tokens."""
+    """Set a user's password. This ends all sessions and revokes all tokens of the user."""
     run = session.session_of(context)
     chosen = _password() if password_stdin else typer.prompt("New password", hide_input=True, confirmation_prompt=True)
     run.api.post(at("users", name, "password"), {"password": chosen})
@@ -78,10 +87,10 @@ def grant(context: typer.Context, name: Name, role: Role, namespace: In = "") ->
 
 @app.command()
 def revoke(context: typer.Context, name: Name, role: Role, namespace: In = "") -> None:
-    """Take a role back."""
+    """Remove a role from a user."""
     run = session.session_of(context)
-    wanted = {"user__username": name, "role": role}
-    rows = [row for row in run.api.list("grants/", wanted) if row["namespace"] == namespace]
+    params = {"user__username": name, "role": role}
+    rows = [row for row in run.api.list("grants/", params) if row["namespace"] == namespace]
     if not rows:
         raise missing(f"{name} is not {role} in {namespace or 'all namespaces'}")
     run.api.delete(at("grants", str(rows[0]["id"])))
@@ -90,7 +99,7 @@ def revoke(context: typer.Context, name: Name, role: Role, namespace: In = "") -
 
 @app.command()
 def lead(context: typer.Context, name: Name, path: Path) -> None:
-    """Let a user change the quota tree below a node."""
+    """Make a user a team lead, who can change the quota tree below a node."""
     run = session.session_of(context)
     run.api.post("leads/", {"user": name, "path": path})
     run.screen.line(f"user/{name} leads {path}")
@@ -98,13 +107,13 @@ def lead(context: typer.Context, name: Name, path: Path) -> None:
 
 @app.command()
 def unlead(context: typer.Context, name: Name, path: Path) -> None:
-    """End that."""
+    """Remove a user as team lead of a node."""
     run = session.session_of(context)
     rows = run.api.list("leads/", {"user__username": name, "path": path})
     if not rows:
         raise missing(f"{name} does not lead {path}")
     run.api.delete(at("leads", str(rows[0]["id"])))
-    run.screen.line(f"user/{name} leads {path} no longer")
+    run.screen.line(f"user/{name} no longer leads {path}")
 
 
 def _roles(item: Item) -> str:
@@ -115,5 +124,5 @@ def _roles(item: Item) -> str:
 def _password() -> str:
     text = sys.stdin.readline().rstrip("\n")
     if not text:
-        raise usage("--password-stdin wants a password on standard input")
+        raise usage("--password-stdin needs a password on standard input")
     return text

@@ -1,4 +1,4 @@
-"""``convoy whatif``: what the next scheduling cycle would do if the fleet were another. Nothing is touched."""
+"""``convoy whatif``: shows what the next scheduling cycle would do under given changes. Nothing is changed."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -15,20 +15,21 @@ from frontend.cli.session import Session
 def whatif(
     context: typer.Context,
     add_job: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Submit these manifests; - reads standard input.")
+        list[str] | None,
+        typer.Option(metavar="FILE", help="If these manifests were submitted; - reads standard input."),
     ] = None,
-    lose_cluster: Annotated[str, typer.Option(metavar="CLUSTER", help="Lose this cluster.")] = "",
+    lose_cluster: Annotated[str, typer.Option(metavar="CLUSTER", help="If this cluster were lost.")] = "",
     add_nodes: Annotated[
-        str, typer.Option(metavar="CLUSTER=COUNT", help="Add nodes like most that the cluster has.")
+        str, typer.Option(metavar="CLUSTER=COUNT", help="If the cluster had more nodes of its most common type.")
     ] = "",
     raise_quota: Annotated[
-        str, typer.Option(metavar="PATH", help="Change this node of the quota tree, with --max and --min.")
+        str, typer.Option(metavar="PATH", help="If this node of the quota tree had other limits: give --max, --min.")
     ] = "",
     most: Annotated[list[str] | None, typer.Option("--max", metavar="RESOURCE=AMOUNT")] = None,
     least: Annotated[list[str] | None, typer.Option("--min", metavar="RESOURCE=AMOUNT")] = None,
     output: Annotated[str, typer.Option("-o", "--output", help="table, json or yaml.")] = "table",
 ) -> None:
-    """Show which jobs would start, wait or move if the fleet were different. Changes nothing."""
+    """Show which jobs would start, wait or move after a change of the fleet. Nothing is changed."""
     run = session.session_of(context)
     if output not in ("table", "json", "yaml"):
         raise usage(f"there is no output {output!r}", "one of: table, json, yaml")
@@ -42,9 +43,9 @@ def whatif(
     if raise_quota:
         suppose["raise_quota"] = {"path": raise_quota, "max": _amounts(most), "min": _amounts(least)}
     elif most or least:
-        raise usage("--max and --min are of a quota", "say which: --raise-quota root/vision")
+        raise usage("--max and --min need a quota", "for example: --raise-quota root/vision")
     if not suppose:
-        raise usage("nothing is supposed", "for example: convoy whatif --lose-cluster north")
+        raise usage("give at least one change", "for example: convoy whatif --lose-cluster north")
     _show(run, run.api.post("whatif/", suppose), output)
 
 
@@ -66,7 +67,7 @@ def print_differences(run: Session, answer: Item) -> None:
     if rows:
         run.screen.table(["NAMESPACE", "NAME", "NOW", "THEN", "WHY"], rows)
     else:
-        run.screen.line("The outcome of no job would change.")
+        run.screen.line("No job would be affected.")
     now = f"{answer['starts_before']} start and {answer['waits_before']} wait"
     run.screen.note(f"now {now}; then {answer['starts_after']} start and {answer['waits_after']} wait")
 
@@ -82,15 +83,15 @@ def _why(outcome: Mapping[str, Any]) -> str:
 def _nodes(text: str) -> dict[str, Any]:
     cluster, sign, count = text.partition("=")
     if not cluster or (sign and not count.isdecimal()):
-        raise usage(f"{text!r} is no CLUSTER=COUNT", "for example: --add-nodes north=2")
+        raise usage(f"{text!r} is not CLUSTER=COUNT", "for example: --add-nodes north=2")
     return {"cluster": cluster, "count": int(count) if sign else 1}
 
 
 def _amounts(pairs: list[str] | None) -> dict[str, str]:
-    answer = {}
+    amounts = {}
     for pair in pairs or ():
         name, sign, amount = pair.partition("=")
         if not name or not sign:
-            raise usage(f"{pair!r} is no RESOURCE=AMOUNT", "for example: --max nvidia.com/gpu=16")
-        answer[name] = amount
-    return answer
+            raise usage(f"{pair!r} is not RESOURCE=AMOUNT", "for example: --max nvidia.com/gpu=16")
+        amounts[name] = amount
+    return amounts

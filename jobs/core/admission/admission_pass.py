@@ -12,12 +12,13 @@ from jobs.core.reasons import Code, QuotaVerdict
 from quotas.core import admission
 from quotas.core.admission import Refused
 from quotas.core.fair_share import Behind, FairShareIterator
-from quotas.core.ledger import Ledger
+from quotas.core.ledger import Charge, Ledger
 from quotas.core.order import Unit
+from quotas.core.queue_use import QueueUse
 
 
 def unit_of(gang: Gang) -> Unit:
-    return Unit(str(gang.job_id), gang.name, gang.charge, gang.priority, gang.queued_at)
+    return Unit(str(gang.job_id), gang.name, gang.charge, gang.priority, gang.queued_at, gang.user)
 
 
 def check_quota(ledger: Ledger, unit: Unit) -> Refused | None:
@@ -48,12 +49,14 @@ def may_preempt(ledger: Ledger, gang: Gang, refusal: Refused, *, within_min_only
 class AdmissionPass:
     """One pass over the offered jobs; charges the ledger as it admits. Every `next` is answered by one of the reports below."""
 
-    def __init__(self, ledger: Ledger | None, asking: Iterable[Unit], free: Iterable[Unit]) -> None:
+    def __init__(
+        self, ledger: Ledger | None, asking: Iterable[Unit], free: Iterable[Unit], use: QueueUse | None = None
+    ) -> None:
         self._ledger = ledger
         self._free = iter(sorted(free, key=lambda unit: unit.place))
         self._passed: set[str] = set()
         """Ids of jobs under no quota for which no cluster has room."""
-        self._iterator = FairShareIterator(ledger, asking) if ledger else None
+        self._iterator = FairShareIterator(ledger, asking, use) if ledger else None
         self._first = self._next_free()
         self._queued: Unit | None = None
         """The job on offer, when it is one under quota."""
@@ -65,14 +68,10 @@ class AdmissionPass:
         self._queued = queued if before else None
         return self._queued or self._first
 
-    def check_quota(self) -> Refused | None:
-        """The quota's refusal of the job on offer."""
-        return check_quota(self._ledger, self._queued) if self._queued and self._ledger else None
-
-    def admitted(self) -> None:
+    def admitted(self, charge: Charge) -> None:
         """Report: the job on offer is placed; charges its leaf."""
         if self._iterator and self._ledger and self._queued:
-            self._ledger.charge(self._queued.charge)
+            self._ledger.charge(charge)
             self._iterator.admitted(self._queued)
         else:
             self._first = self._next_free()

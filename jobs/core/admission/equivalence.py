@@ -8,9 +8,10 @@ each time.
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from jobs.core.gang.flavors import FlavorOption
 from jobs.core.gang.requirements import GangRequirements
 from jobs.core.gang.types import Gang
 from jobs.core.reasons import Reason
@@ -30,7 +31,8 @@ _REFRESHED_PER_CYCLE = 100
 @dataclass(slots=True, eq=False)
 class EquivalenceClass:
     key: Key
-    sample: Gang
+    example: Gang
+    """A member, of no flavor yet."""
     leaf: str
     """Empty when the members ask no quota."""
     only: tuple[str, ...]
@@ -63,6 +65,38 @@ class EquivalenceClass:
 
     sized: tuple[Hashable, bool] = (None, False)
     """Whether its gangs are big, and the token with which that was computed."""
+    options: tuple[FlavorOption, ...] = ()
+    """The flavors that members may use, in the order in which they are tried; empty: the tree has none."""
+    at: int = 0
+    """The option that is tried, or in the end waited for."""
+    answers: dict[int, Refused | None] = field(default_factory=dict)
+    """Why each option that was tried was not possible: the quota's refusal, or None where no cluster has room."""
+    past_stop_at: datetime | None = None
+    """The cycle in which no preemption targets exist in its flavors, so that it does not wait before it tries the next."""
+
+    @property
+    def option(self) -> FlavorOption | None:
+        return self.options[self.at] if self.options else None
+
+    @property
+    def sample(self) -> Gang:
+        return self.of_flavor(self.example)
+
+    def of_flavor(self, gang: Gang) -> Gang:
+        """The member with the flavor that is tried now."""
+        return gang if self.option is None else self.option.of(gang)
+
+    @property
+    def shape(self) -> Hashable:
+        """What its members ask of clusters, with the flavor that is tried now."""
+        return self.shape_at(self.at)
+
+    def shape_at(self, at: int) -> Hashable:
+        return (self.options[at].name, self.key[1]) if self.options else self.key[1]
+
+    @property
+    def shapes(self) -> list[Hashable]:
+        return [self.shape_at(at) for at in range(max(len(self.options), 1))]
 
     @property
     def refused(self) -> bool:
@@ -129,6 +163,7 @@ class EquivalenceClasses:
         self.by_leaf: dict[str, dict[Key, EquivalenceClass]] = {}
         self.by_job: dict[int, EquivalenceClass] = {}
         self.units: dict[int, Unit] = {}
+        """Of no flavor."""
         self.changed: dict[EquivalenceClass, None] = {}
         """Classes whose reason may have changed since `pending_reasons` was last called."""
         self.stale: dict[EquivalenceClass, None] = {}
@@ -142,6 +177,11 @@ class EquivalenceClasses:
         group.unreported.add(job)
         self.by_job[job], self.units[job] = group, unit
         self.changed[group] = None
+
+    def unit(self, job: int) -> Unit:
+        """Its place in its queue, with what its leaf would be charged for the flavor that is tried now."""
+        unit, group = self.units[job], self.by_job[job]
+        return unit if group.option is None else replace(unit, charge=group.sample.charge)
 
     def remove(self, job: int) -> EquivalenceClass | None:
         """Remove a member and return its former class, which is dropped when it was the last one."""

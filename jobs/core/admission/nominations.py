@@ -8,15 +8,20 @@ others. Cycles without evictions, present or recent, set nothing aside.
 """
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from jobs.core.admission import admission_pass
+from jobs.core.admission.guarding import Attempt
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Placement
 from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.types import AdmittedGang, CapacityHold, Gang
 from quotas.core.admission import Refused
+from quotas.core.ledger import Charge
 from quotas.core.order import Unit
 
 
@@ -45,8 +50,10 @@ class Nominations:
         quota: Quota | None,
         places: PlacementCache,
         now: datetime,
+        attempt: Attempt,
     ) -> None:
         self.nominees = set(nominees)
+        self._attempt = attempt
         self._places = places
         self._reserved: dict[int, CapacityHold] = {}
         self._ledger = copy.copy(quota.ledger) if quota and nominees else None
@@ -73,9 +80,9 @@ class Nominations:
         removed = [(victim, self._places.remove_gang(victim)) for victim in victims]
         for job in sorted(nominees):
             only = (goes_to[job],) if job in goes_to else ()
-            with self._places.without_reservation():
-                assignment = self._places.find(("promised", job), nominees[job], only, now)
-            hold = Placement(0, assignment, ()).hold(("promised", job)) if assignment else None
+            hold = next(
+                iter(self._attempt("nominate", job, partial(self._hold_for, nominees[job], only, now)) or ()), None
+            )
             if hold is None and job in goes_to:
                 hold = CapacityHold(("promised", job), goes_to[job], _still_missing(nominees[job], victims))
             if hold is not None:
@@ -85,29 +92,45 @@ class Nominations:
         for victim, holds in removed:
             self._places.restore_gang(victim, holds)
 
+    def _hold_for(self, nominee: Gang, only: tuple[str, ...], now: datetime) -> CapacityHold | None:
+        key = ("promised", nominee.job_id)
+        with self._places.without_reservation():
+            assignment = self._places.find(key, nominee, only, now)
+        # What its victims use on these nodes is not missing in the rest of the cluster.
+        return replace(Placement(0, assignment, ()).hold(key), waits=True) if assignment else None
+
     def check(self, unit: Unit, gang: Gang) -> Refused | None:
         """The quota's refusal of a gang that would take what is set aside for others; None if there is none."""
         if self._ledger is None or gang.job_id in self.nominees or not gang.asks_quota:
             return None
         return admission_pass.check_quota(self._ledger, unit)
 
-    def lift_own_reservation(self, gang: Gang) -> None:
-        """Release what is held for this nominee, so that its own search finds it free."""
-        if gang.job_id in self._reserved:
-            self._places.release(("promised", gang.job_id))
-
-    def restore_own_reservation(self, gang: Gang) -> None:
-        """Hold it again, after a search that placed the nominee nowhere."""
-        if gang.job_id in self._reserved:
-            self._places.hold(self._reserved[gang.job_id])
+    @contextmanager
+    def own_reservation_lifted(self, gang: Gang) -> Iterator[None]:
+        """Search as if nothing were held for this nominee."""
+        hold = self._reserved.get(gang.job_id)
+        if hold is None:
+            yield
+            return
+        self._places.release(hold.key)
+        try:
+            yield
+        finally:
+            self._places.hold(hold)
 
     def placed(self, gang: Gang) -> None:
         """Count a gang that was placed in this run; a nominee that was placed needs nothing set aside any more."""
         if gang.job_id in self.nominees:
             self.nominees.discard(gang.job_id)
-            self._reserved.pop(gang.job_id, None)
-        elif self._ledger is not None and gang.asks_quota:
-            self._ledger.charge(gang.charge)
+            if (hold := self._reserved.pop(gang.job_id, None)) is not None:
+                self._places.release(hold.key)
+        elif gang.asks_quota:
+            self.charged(gang.charge)
+
+    def charged(self, charge: Charge) -> None:
+        """Count what was charged in this run beside what is set aside."""
+        if self._ledger is not None:
+            self._ledger.charge(charge)
 
 
 def _unfulfilled(evictions: Iterable[AdmittedGang], evicted: Iterable[AdmittedGang]) -> list[AdmittedGang]:

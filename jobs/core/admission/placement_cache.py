@@ -230,6 +230,18 @@ class PlacementCache:
                 return None
             return self._with_verdicts(assignment, self.verdicts(shape, gang, only, now))
 
+    def find_on(self, cluster: str, gang: Gang, only: tuple[str, ...], now: datetime) -> Placement | Verdict:
+        """Where the gang can be placed on this cluster, or why it cannot."""
+        assignment = self._find_on(cluster, gang, only, now)
+        if assignment is not None:
+            return Placement(self._ids[cluster], assignment, ())
+        verdicts = [
+            _as_not_selected(v, gang.leaf, only) for v in self._compute_verdicts(self._restricted(gang, only), now)
+        ]
+        verdict = next((verdict for verdict in verdicts if verdict.cluster == cluster), None)
+        gone = Verdict(cluster, Code.NOT_READY, "is not a cluster of the fleet any more")
+        return gone if verdict is None else self.name_reservation(verdict, gang, only, now)
+
     def invalidate(self, shape: Shape) -> None:
         """Search for this shape again."""
         self._infeasible.pop(shape, None)
@@ -240,7 +252,10 @@ class PlacementCache:
         return self.engine.find(replace(restricted, excluded={**restricted.excluded, **others}), gang.demand, now)
 
     def name_reservation(self, verdict: Verdict, gang: Gang, only: tuple[str, ...], now: datetime) -> Verdict:
-        """The verdict, with the reservation named in its message where that is why the gang does not fit."""
+        """The verdict, with the reservation in its message where that is why the gang does not fit.
+
+        Without the name of the reserved gang: all gangs of a shape get the verdict, whichever team they are of.
+        """
         reservation = self.reservation
         if reservation is None or self._reservation_lifted:
             return verdict
@@ -253,7 +268,7 @@ class PlacementCache:
             return replace(verdict, message=message)
         with self.without_reservation():
             fits = self._find_on(verdict.cluster, gang, only, now) is not None
-        message = f"keeps {nodes} for {reservation.gang.name} until it starts, expected at {until}"
+        message = f"keeps {nodes} for a gang that comes first until it starts, expected at {until}"
         if not fits:
             return replace(verdict, message=f"{verdict.message}; {message}")
         return Verdict(verdict.cluster, Code.KEPT_FOR_GANG, message)

@@ -76,6 +76,7 @@ REMEDIES: Mapping[Code, tuple[Kind, ...]] = {
     # It is moved by itself.
     Code.APPLICATION_UNHEALTHY: (),
     Code.CLUSTER_LOST: PLACEMENT,
+    Code.WAITING_FOR_CLUSTER: (Kind.LOOK_AT_CLUSTER,),
     Code.COPY_VANISHED: PLACEMENT,
     # It has ended.
     Code.ATTEMPTS_EXHAUSTED: (),

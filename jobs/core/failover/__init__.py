@@ -1,1 +1,1 @@
-"""Rules of a job's life: which actions a state allows, and when a job leaves its cluster. Pure."""
+"""Rules of failover without I/O: which actions a state allows, when a job leaves its cluster, and why attempts fail."""

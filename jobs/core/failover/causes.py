@@ -1,7 +1,7 @@
-"""Why an attempt failed, classified by what its member reports of its pods: the program, its memory, its node, or an eviction.
+"""Classifies why an attempt failed from the state of its pods: program error, out of memory, lost node, or eviction.
 
-A gang fails together: when a node goes, the other pods end with errors of their own, a lost peer. So evidence against the
-infrastructure comes before evidence against the program, whichever pod has it. Pure.
+A gang fails as a whole: when one node is lost, pods on other nodes end with errors because they lose a peer. Therefore
+evidence of an infrastructure failure on any pod takes precedence over evidence of a program error. No I/O.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,32 +17,32 @@ class Cause(StrEnum):
     INFRASTRUCTURE = "Infrastructure"
     """A node or a cluster was lost."""
     EVICTED = "Evicted"
-    """The member took pods away: pressure on the node, a taint, a preemption there, a drain."""
+    """The member evicted pods: node pressure, a taint, a preemption in the member, or a drain."""
     REFUSED = "MemberRefused"
     REMOVED = "CopyRemoved"
-    """The copy was deleted in its member, and not by Convoy."""
+    """The copy was deleted in its member by another client."""
     UNKNOWN = "Unknown"
-    """No pod shows why: killed by a signal, not started in time, or no pod was left to look at."""
+    """No pod shows the cause: it was killed by a signal, was not started in time, or no longer exists."""
 
 
-_NODE_GONE = frozenset(
+_NODE_LOST = frozenset(
     {
         "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "TerminationByKubelet", "DeletionByPodGC",
         "UnexpectedAdmissionError", "NodeAffinity", "OutOfcpu", "OutOfmemory", "OutOfpods", "ContainerStatusUnknown",
     }
 )  # fmt: skip
-"""Reasons of a pod, or of its condition DisruptionTarget."""
-_TAKEN_AWAY = frozenset(
+"""Reasons in the status or in the DisruptionTarget condition of a pod whose node was lost or refused it."""
+_EVICTED = frozenset(
     {"Evicted", "Preempting", "Preempted", "PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"}
 )
 _OUT_OF_MEMORY = frozenset({"OOMKilled"})
 _LAST_ERROR = 127
-"""Codes above say which signal ended the program, as shells and Kubeflow have it."""
+"""Higher exit codes name the signal that ended the program, by the convention of shells and Kubeflow."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodEnd:
-    """What is known of a pod of a failed attempt."""
+    """The final state of one pod of a failed attempt, as far as it is known."""
 
     pod: str
     phase: str
@@ -74,27 +74,29 @@ class PodEnd:
 class Failure:
     cause: Cause
     evidence: tuple[PodEnd, ...] = ()
-    """The pods that show it."""
+    """The pods that show the cause."""
 
     @property
     def summary(self) -> str:
-        """The cause and its first pods in words; empty when nothing is known."""
+        """The cause and the first pods that show it, in words. Empty without evidence."""
         if not self.evidence:
             return ""
-        pods = "; ".join(str(each) for each in self.evidence[:_SHOWN])
-        more = f" and {len(self.evidence) - _SHOWN} more" if len(self.evidence) > _SHOWN else ""
+        pods = "; ".join(str(pod) for pod in self.evidence[:_MAX_SHOWN])
+        more = f" and {len(self.evidence) - _MAX_SHOWN} more" if len(self.evidence) > _MAX_SHOWN else ""
         return f"{self.cause}: {pods}{more}"
 
     def evidence_as_json(self) -> list[dict[str, Any]]:
-        return [each.as_json() for each in self.evidence[:_KEPT]]
+        return [pod.as_json() for pod in self.evidence[:_MAX_STORED]]
 
 
-_SHOWN, _KEPT = 2, 20
+_MAX_SHOWN, _MAX_STORED = 2, 20
+"""Pods in messages, and pods stored with an attempt."""
 
 
 def classify(pods: Sequence[PodEnd]) -> Failure:
-    """The cause of a failed attempt by its pods."""
+    """The cause of a failed attempt, determined from its pods."""
     failed = [pod for pod in pods if pod.has_failed]
+    # In this order: a lost node also makes pods fail elsewhere, so the first cause that any pod shows is the cause.
     for cause in (Cause.INFRASTRUCTURE, Cause.EVICTED, Cause.OUT_OF_MEMORY, Cause.CODE_ERROR):
         if shown := tuple(pod for pod in failed if _cause_of(pod) is cause):
             return Failure(cause, shown)
@@ -103,9 +105,9 @@ def classify(pods: Sequence[PodEnd]) -> Failure:
 
 def _cause_of(pod: PodEnd) -> Cause:
     reasons = {pod.reason, pod.disruption}
-    if reasons & _NODE_GONE or pod.node_ready is False:
+    if reasons & _NODE_LOST or pod.node_ready is False:
         return Cause.INFRASTRUCTURE
-    if reasons & _TAKEN_AWAY:
+    if reasons & _EVICTED:
         return Cause.EVICTED
     if reasons & _OUT_OF_MEMORY:
         return Cause.OUT_OF_MEMORY
@@ -113,4 +115,4 @@ def _cause_of(pod: PodEnd) -> Cause:
 
 
 BUDGETED: Mapping[str, Cause] = {cause.value: cause for cause in Cause}
-"""By the name under which a policy gives it a budget."""
+"""The causes for which a policy can set a budget, by the name it uses."""

@@ -1,11 +1,14 @@
-"""Which action a job allows in which state, and how long it may take to stop: used by the services, shown by every door."""
+"""Which user actions a job allows in which state, and how long its pods may take to stop.
+
+Services enforce these rules, and all APIs show them.
+"""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
 CHECKPOINT_GRACE = "convoy.dev/checkpoint-grace"
-"""Annotation of a job: how many seconds its pods may take to save their work once they are to stop."""
+"""Annotation of a job: how many seconds its pods get to save their work when the job is stopped."""
 _GRACE_S = 30.0
 _LONGEST_GRACE_S = 3600.0
 
@@ -17,7 +20,7 @@ class Action(StrEnum):
 
 
 def refusal(action: Action, *, state: str, suspended: bool, finished: bool, deleting: bool) -> str:
-    """Why ``action`` is not allowed now, as a sentence; empty when it is."""
+    """Why ``action`` is not allowed in this state, as a sentence. Empty if it is allowed."""
     if deleting:
         return "the job is being deleted"
     if action is Action.DELETE:
@@ -32,7 +35,10 @@ def refusal(action: Action, *, state: str, suspended: bool, finished: bool, dele
 
 
 def grace_s(manifest: Mapping[str, Any], templates: Iterable[tuple[str, Mapping[str, Any]]]) -> float:
-    """Seconds until a job that has to leave is removed: as it says, else the longest termination grace of its pods."""
+    """How many seconds a job gets to stop: the value of its annotation, else the longest termination grace period of its pods.
+
+    At most an hour.
+    """
     annotation = (manifest["metadata"].get("annotations") or {}).get(CHECKPOINT_GRACE, "").removesuffix("s")
     if annotation.isascii() and annotation.isdecimal():
         return min(float(annotation), _LONGEST_GRACE_S)

@@ -1,7 +1,8 @@
-"""When a job leaves its cluster: pure rules over times and policy, without knowing how a move is carried out.
+"""Rules for when a job leaves its cluster, where it may not return to, and when its attempts are used up. No I/O.
 
-Karmada's words (tolerationSeconds, purgeMode) with three differences: state outlives every move, a failed cluster stays
-excluded for a growing time instead of while a task exists (no ping-pong), and attempts have a budget.
+The fields are Karmada's (tolerationSeconds, purgeMode), with three differences: the history of attempts is kept across moves; a
+cluster on which the job failed stays excluded for a time that doubles with each failure, so that jobs do not bounce between two
+clusters; and the number of attempts is limited.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +16,11 @@ from jobs.core.taints import Taint, Toleration, tolerated_for
 
 class PurgeMode(StrEnum):
     DIRECTLY = "Directly"
-    """Remove the old copy first, then place."""
+    """The old copy is removed without waiting for a replacement."""
     GRACEFULLY = "Gracefully"
-    """Remove the old copy once a replacement has its place."""
+    """The old copy is removed once the replacement is placed."""
     NEVER = "Never"
-    """Leave the failed copy where it is, for a person to look at."""
+    """The failed copy is kept, so that a user can inspect it."""
 
 
 class Outcome(StrEnum):
@@ -34,31 +35,31 @@ class Outcome(StrEnum):
     DELETED = "Deleted"
     RECLAIMED = "Reclaimed"
     SUPERSEDED = "Superseded"
-    """Another attempt counts: a newer one that a restored database had forgotten, or an earlier one that had succeeded."""
+    """Another attempt counts: a newer one that a restored database did not know, or an earlier one that had succeeded."""
 
 
 BLAMED = frozenset({Outcome.FAILED, Outcome.REFUSED})
-"""Outcomes of the job's own doing or the member's: those of class `APPLICATION`, unless a cause is known."""
+"""Outcomes caused by the job or refused by the member. Without a known cause they are of class `APPLICATION`."""
 NOT_THE_CLUSTERS = frozenset({Cause.CODE_ERROR, Cause.OUT_OF_MEMORY})
-"""Causes that say nothing about the cluster where the attempt ran."""
+"""Causes that do not indicate a problem of the cluster."""
 
 _DAY = timedelta(days=1)
-_MOST_DOUBLINGS = 8
+_MAX_DOUBLINGS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class FailureClass:
-    """Failures that count together: how many end the job, and how long their cluster is excluded."""
+    """Failures that are counted together: how many of them end the job, and how long they exclude their cluster."""
 
     name: str
     cool_off: timedelta | None
-    """How long its cluster is excluded after the first; None: as long as the operator says."""
+    """How long the first failure excludes its cluster. None: the time that the operator has configured."""
     free: int = 0
-    """So many on one cluster exclude it not yet."""
+    """How many failures on one cluster do not exclude it yet."""
     budgets: int = 1
-    """How many times the attempts a job may have."""
+    """The limit, as a multiple of the job's maximum number of attempts."""
     window: timedelta | None = None
-    """Only those count that are no older than this before the latest; None: all."""
+    """Only failures within this time before the latest one count. None: all failures count."""
 
 
 APPLICATION = FailureClass("failed", None)
@@ -90,7 +91,7 @@ _BUDGET_OF: Mapping[Cause, tuple[FailureClass, ...]] = {
     Cause.UNKNOWN: (APPLICATION,),
 }
 _ENDING = (CODE_ERROR, OUT_OF_MEMORY, APPLICATION, REMOVED, EVICTED, NODES, INFRASTRUCTURE)
-"""In the order in which they are named when several are spent."""
+"""If several budgets are spent, the message names the first of them in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +102,14 @@ class Past:
     outcome: str
     ended_at: datetime
     cause: str = ""
-    """Of class `Cause`, where the attempt failed and that is known."""
+    """A value of `Cause`, if the attempt failed and the cause is known."""
 
 
 def excluded_until(past: Sequence[Past], cool_off: timedelta) -> dict[str, datetime]:
-    """Until when each cluster is excluded for a job with this history: for ``cool_off`` after its own first failure there."""
+    """Until when each cluster is excluded for a job with this history.
+
+    ``cool_off`` applies after the first failure of the job itself on a cluster, and doubles with each further one.
+    """
     failures: dict[tuple[str, FailureClass], list[datetime]] = {}
     for attempt in past:
         if kind := _class_of(attempt):
@@ -114,16 +118,16 @@ def excluded_until(past: Sequence[Past], cool_off: timedelta) -> dict[str, datet
     for (cluster, kind), ends in failures.items():
         doublings = len(_counted_failures(ends, kind)) - kind.free - 1
         if doublings >= 0:
-            end = max(ends) + (kind.cool_off or cool_off) * 2 ** min(doublings, _MOST_DOUBLINGS)
+            end = max(ends) + (kind.cool_off or cool_off) * 2 ** min(doublings, _MAX_DOUBLINGS)
             until[cluster] = max(end, until.get(cluster, end))
     return until
 
 
 def budget_spent(past: Sequence[Past], max_attempts: int, budgets: Mapping[Cause, int] | None = None) -> str:
-    """What a job with this history did too often to be tried again, as a verb with a count; empty: it may be tried.
+    """Why a job with this history is not tried again, for example "failed 3 times". Empty if it may be tried again.
 
-    ``budgets`` go before ``max_attempts`` for their causes. Failures of the job itself, of whatever cause, end it after
-    ``max_attempts`` together, so that causes that take turns do not go on for ever.
+    ``budgets`` replace ``max_attempts`` for single causes. In addition, all failures of the job itself together are limited, so
+    that alternating causes cannot restart the job without end.
     """
     limits = {kind: max_attempts * kind.budgets for kind in _ENDING}
     limits |= {kind: limit for cause, limit in (budgets or {}).items() for kind in _BUDGET_OF[cause]}
@@ -146,9 +150,9 @@ def _counted_failures(ends: Sequence[datetime], kind: FailureClass) -> list[date
 
 
 def leaves_cluster_at(taints: Sequence[Taint], tolerations: Sequence[Toleration], default_s: float) -> datetime | None:
-    """When a job must leave a cluster with these taints; None: it may stay.
+    """When a job must leave a cluster with these taints. None: it may stay.
 
-    A taint without a matching toleration is tolerated for ``default_s``, as Kubernetes does for unreachable nodes.
+    A taint without a matching toleration is tolerated for ``default_s``, as Kubernetes tolerates unreachable nodes.
     """
     due = [tolerated_for(taint, tolerations, default_s) for taint in taints if taint.effect == "NoExecute"]
     times = [at for at in due if at is not None]

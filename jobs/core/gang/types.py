@@ -1,9 +1,10 @@
 """A gang as the scheduler knows it: waiting, or admitted, and the capacity it holds until its pods are bound. Plain values."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from fleet.core import units
 from jobs.core.division.replicas import Division
 from jobs.core.gang.requirements import GangRequirements, PodRequirements, RoleRequirements
 from jobs.core.policies.propagation import PolicySpec
@@ -52,6 +53,12 @@ class Gang:
     """(claim, clusters that have its data) of the volume claims it has to run beside."""
     runtime_s: float | None = None
     """Declared run time in seconds; None: none is declared."""
+    user: str = ""
+    """The user who submitted it."""
+    flavors: tuple[tuple[str, int], ...] = ()
+    """The GPUs of each flavor that it uses, as its leaf is charged for them; empty: not chosen, or there are no flavors."""
+    needs_anyhow: GangRequirements | None = None
+    """What its pods require of nodes whatever the flavor; set where ``needs`` has the labels of one."""
 
     @property
     def demand(self) -> GangRequirements:
@@ -92,7 +99,13 @@ class Gang:
     @property
     def charge(self) -> Charge:
         """What its leaf is charged when it is admitted."""
-        return Charge(self.leaf, amounts.of_job(self.total), self.preemptible)
+        return Charge(self.leaf, amounts.of_job({**self.total, **dict(self.flavors)}), self.preemptible)
+
+    def of_no_flavor(self) -> "Gang":
+        """The gang before a flavor was chosen for it."""
+        return (
+            self if self.needs_anyhow is None else replace(self, needs=self.needs_anyhow, flavors=(), needs_anyhow=None)
+        )
 
     @property
     def pods(self) -> int:
@@ -100,7 +113,7 @@ class Gang:
 
     @property
     def devices(self) -> int:
-        return sum(amount for name, amount in self.total.items() if name.endswith("/gpu"))
+        return units.gpus(self.total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +142,10 @@ class AdmittedGang:
     """Key of its open capacity hold."""
     other_hold_keys: tuple[Hashable, ...] = ()
     """Keys of its other holds: one for each share of a job placed in this very cycle."""
+    deferred: bool = False
+    """It runs on until the end of a min-runtime (``until``), and is evicted then."""
+    admitted_at: datetime | None = None
+    """Since when its leaf is charged for it; None: not known."""
 
     @property
     def hold_keys(self) -> tuple[Hashable, ...]:

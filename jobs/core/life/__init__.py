@@ -1,1 +1,1 @@
-"""The model of the life of jobs, their works and their attempts: states, events, and who may bring an event about. Pure."""
+"""State machines of jobs, works and shares: states, events, and the services that may cause each event. No I/O."""

@@ -1,4 +1,4 @@
-"""The life of a job. A job that is divided has events of its own: its state follows from its shares."""
+"""The state machine of a job. A divided job has events of its own, because its state follows from its shares."""
 
 from enum import StrEnum
 
@@ -23,25 +23,28 @@ class JobEvent(StrEnum):
     SUBMITTED_SUSPENDED = "SubmittedSuspended"
     PLACED = "Placed"
     SENT = "Sent"
-    """The member has the copy; not all of its pods run."""
+    """The member has the copy, but not all pods run yet."""
     RUNS = "Runs"
     FAILED_IN_MEMBER = "FailedInMember"
-    """Its copy has failed, and the policy's toleration runs."""
+    """The copy has failed. The job moves once the policy's toleration is over."""
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
     GAVE_UP = "GaveUp"
-    """It left its cluster once more than its budget allows."""
+    """The job ends because its budget of attempts is used up, or because of a crash loop."""
     LEFT = "Left"
+    """The job leaves its cluster, and waits for another one."""
     REQUEUED = "Requeued"
-    """It left, and its policy starts jobs through a queue only."""
+    """After LEFT: the policy starts jobs through a queue only, so the job goes back to it."""
     RETURNED_RUNNING = "ReturnedRunning"
-    """The copy it had left behind runs on, or has succeeded."""
+    """The copy of the former attempt still runs, or has succeeded: that attempt is current again."""
     RETURNED = "Returned"
-    """As RETURNED_RUNNING, of an attempt that had not started."""
+    """Like RETURNED_RUNNING, for an attempt whose pods had not all run yet."""
     ADOPTED = "Adopted"
-    """A copy newer than a restored database is its current attempt now."""
+    """After restoring a backup: a copy that is newer than the database becomes the current attempt."""
     EVICTED = "Evicted"
+    """The job must stop, to free capacity or quota."""
     MADE_ROOM = "MadeRoom"
+    """The evicted job has stopped, and is queued again."""
     SUSPENDED = "Suspended"
     RESUMED = "Resumed"
     SHARE_LEFT = "ShareLeft"
@@ -55,15 +58,15 @@ class JobEvent(StrEnum):
 
 _S = JobState
 WAITING = frozenset({_S.QUEUED, _S.MOVING})
-"""States the scheduler looks at."""
+"""States in which the scheduler tries to place the job."""
 ON_MEMBER = frozenset({_S.PLACED, _S.DISPATCHED, _S.RUNNING, _S.BACKOFF})
-"""States with a current attempt that counts; in Backoff its copy has failed and the toleration runs."""
+"""States with a current attempt. In Backoff its copy has failed, and the toleration is not over yet."""
 FINISHED = frozenset({_S.SUCCEEDED, _S.FAILED})
 LIVE = frozenset(_S) - FINISHED
 DIVIDED = ON_MEMBER | {_S.MOVING}
-"""States of a job that is divided while its shares are followed: in Moving some of them are missing."""
+"""States of a divided job in which reports for its shares are applied. In Moving, some shares are missing."""
 _LEFT_BEHIND = frozenset({*WAITING, _S.SUSPENDED, _S.RECLAIMING})
-"""States of a job whose latest attempt is closed, while its copy may still be there."""
+"""States of a job whose latest attempt is closed, although its copy may still exist."""
 
 
 def _rule(target: JobState, sources: frozenset[JobState], *writers: str) -> Transition:
@@ -80,7 +83,8 @@ JOB = Machine(
         JobEvent.SENT: _rule(_S.DISPATCHED, frozenset({_S.PLACED, _S.DISPATCHED}), "dispatch.dispatcher", "follow.status"),
         JobEvent.RUNS: _rule(_S.RUNNING, ON_MEMBER, "follow.status"),
         JobEvent.FAILED_IN_MEMBER: _rule(_S.BACKOFF, ON_MEMBER, "follow.status"),
-        # Whatever it was left for: work that is done is not done again. From Placed too, by an attempt before.
+        # From every live state, so that completed work is not repeated: the attempt that succeeded may have been left before,
+        # and the job may be Placed again already.
         JobEvent.SUCCEEDED: _rule(_S.SUCCEEDED, LIVE, "follow.status"),
         JobEvent.FAILED: _rule(_S.FAILED, ON_MEMBER, "follow.status"),
         JobEvent.LEFT: _rule(_S.MOVING, ON_MEMBER, "failover.failover"),
@@ -91,7 +95,7 @@ JOB = Machine(
         JobEvent.ADOPTED: _rule(
             _S.DISPATCHED, ON_MEMBER | WAITING | {_S.RECLAIMING}, "failover.restored"
         ),
-        # Once more when a plan evicts it for a second preemptor as well.
+        # From Reclaiming too, because a later plan may evict the job for a second preemptor as well.
         JobEvent.EVICTED: _rule(_S.RECLAIMING, ON_MEMBER | WAITING | {_S.RECLAIMING}, "scheduling.preemption"),
         JobEvent.MADE_ROOM: _rule(_S.QUEUED, frozenset({_S.RECLAIMING}), "scheduling.preemption"),
         JobEvent.SUSPENDED: _rule(_S.SUSPENDED, LIVE - {_S.SUSPENDED}, "submission.actions"),

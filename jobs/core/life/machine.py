@@ -1,7 +1,7 @@
-"""A closed table of transitions: which event takes an object from which states to which one, and which modules cause it.
+"""A state machine as a closed table: for each event its source states, its target state, and the modules that cause it.
 
-It knows neither rows nor services. Services take every transition from such a table (`jobs.services.lifecycle.transitions`),
-so that a state no table allows is never written.
+It knows neither rows nor services. Services make every transition through such a table (`jobs.services.lifecycle.transitions`),
+so that no transition outside the table is ever written.
 """
 
 from collections.abc import Mapping
@@ -10,33 +10,33 @@ from enum import StrEnum
 
 
 class IllegalTransition(Exception):
-    """The event cannot happen to an object in this state: an error of the service that caused it."""
+    """The event is not allowed in this state. This is a programming error of the service that caused it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """What one event does. Without ``sources`` it creates the object."""
+    """What one event does. An event without ``sources`` creates the object."""
 
     sources: frozenset[str]
     target: str
     writers: tuple[str, ...]
-    """Modules of `jobs.services` that cause the event; no other may."""
+    """The only modules of `jobs.services` that may cause the event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The life of one kind of object."""
+    """The state machine of one kind of object."""
 
     states: tuple[str, ...]
     terminal: frozenset[str]
-    """States that no event ends."""
+    """States that no event leaves."""
     transitions: Mapping[StrEnum, Transition]
 
     def allows(self, state: str, event: StrEnum) -> bool:
         return state in self.transitions[event].sources
 
     def after(self, state: str, event: StrEnum) -> str:
-        """The state after the event; raises `IllegalTransition` where it cannot happen."""
+        """The state after the event. Raises `IllegalTransition` if the event is not allowed in ``state``."""
         if not self.allows(state, event):
             raise IllegalTransition(f"{event} cannot happen in state {state}")
         return self.transitions[event].target
@@ -48,17 +48,17 @@ class Machine:
         return self.transitions[event].target
 
     def initial(self) -> frozenset[str]:
-        """States in which an object may begin."""
+        """The states in which an object can be created."""
         return frozenset(rule.target for rule in self.transitions.values() if not rule.sources)
 
     def successors(self, state: str) -> frozenset[str]:
-        """States that some event leads to from this one."""
+        """The states that one event can lead to from this one."""
         return frozenset(rule.target for rule in self.transitions.values() if state in rule.sources)
 
     def reachable(self, *states: str) -> frozenset[str]:
-        """These states, and all that any sequence of events leads to from them."""
-        known, new = set(states), set(states)
+        """These states, and all states that any sequence of events leads to from them."""
+        reached, new = set(states), set(states)
         while new:
-            new = {after for state in new for after in self.successors(state)} - known
-            known |= new
-        return frozenset(known)
+            new = {after for state in new for after in self.successors(state)} - reached
+            reached |= new
+        return frozenset(reached)

@@ -1,4 +1,4 @@
-"""The life of a share of a divided job: what one cluster has of it. A share is an attempt; its copy is a work of its own."""
+"""The state machine of a share: the part of a divided job that one cluster runs. A share is an attempt with its own work."""
 
 from enum import StrEnum
 
@@ -10,25 +10,25 @@ class ShareState(StrEnum):
     DISPATCHED = "Dispatched"
     RUNNING = "Running"
     BACKOFF = "Backoff"
-    """Its copy has failed, and the policy's toleration runs."""
+    """Its copy has failed. The share moves once the policy's toleration is over."""
     SUCCEEDED = "Succeeded"
     LOST = "Lost"
-    """It has left its cluster; what it had done is not done again."""
+    """It has left its cluster. Its completions are kept."""
 
 
 class ShareEvent(StrEnum):
     PLACED = "Placed"
     SENT = "Sent"
-    """The member has the copy; not all of its pods run."""
+    """The member has the copy, but not all pods run yet."""
     RUNS = "Runs"
     FAILED_IN_MEMBER = "FailedInMember"
     SUCCEEDED = "Succeeded"
     LEFT = "Left"
-    """It leaves its cluster alone, and the other shares stay."""
+    """Only this share leaves its cluster; the other shares stay."""
     STOPPED = "Stopped"
-    """Its job was stopped whole, and waits to be placed again."""
+    """The whole job was stopped, and waits to be placed again."""
     REGAINED = "Regained"
-    """Its copy runs on or has succeeded, and nothing has replaced it yet."""
+    """Its copy still runs or has succeeded, and no replacement is placed yet."""
 
 
 _S = ShareState
@@ -47,7 +47,7 @@ SHARE = Machine(
         ShareEvent.SENT: _rule(_S.DISPATCHED, frozenset({_S.PLACED}), "failover.division", "follow.division_status"),
         ShareEvent.RUNS: _rule(_S.RUNNING, SHARE_LIVE, "follow.division_status"),
         ShareEvent.FAILED_IN_MEMBER: _rule(_S.BACKOFF, SHARE_LIVE, "follow.division_status"),
-        # Whatever it was left or stopped for, unless other shares have taken over what it had.
+        # A lost share that has succeeded is regained first, unless its replicas have been placed elsewhere.
         ShareEvent.SUCCEEDED: _rule(_S.SUCCEEDED, SHARE_LIVE, "failover.division"),
         ShareEvent.LEFT: _rule(_S.LOST, SHARE_LIVE, "failover.division"),
         ShareEvent.STOPPED: _rule(_S.LOST, SHARE_LIVE, "failover.shares"),

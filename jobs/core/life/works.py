@@ -1,4 +1,4 @@
-"""The life of a work: a copy of a job that is to be, is, or was in a member."""
+"""The state machine of a work: the order to create, suspend or remove one copy of a job in a member."""
 
 from enum import StrEnum
 
@@ -14,46 +14,47 @@ class WorkState(StrEnum):
     WITHDRAWING = "Withdrawing"
     GONE = "Gone"
     KEPT = "Kept"
-    """A failed copy left in its member for a person to look at (``purgeMode: Never``)."""
+    """A failed copy that is kept in its member for inspection (``purgeMode: Never``)."""
 
 
 class WorkEvent(StrEnum):
     PLACED = "Placed"
     BEGUN = "Begun"
-    """Its sending has begun: the member may have a copy from now on."""
+    """Sending has begun, so the member may have a copy from now on."""
     SENT = "Sent"
     REFUSED = "Refused"
     DROPPED = "Dropped"
-    """It was never sent, and is not wanted any more."""
+    """The work was never sent, and is no longer needed."""
     SUSPENSION_REQUESTED = "SuspensionRequested"
     SUSPENDED = "Suspended"
     NOTHING_TO_SUSPEND = "NothingToSuspend"
-    """The member has no copy of it, or cannot suspend one: what may be left of it is removed."""
+    """The member has no copy to suspend, or its kind has none that can stay suspended: any remaining objects are removed."""
     RESUMED_IN_MEMBER = "ResumedInMember"
-    """A suspended copy runs: it is suspended again."""
+    """A suspended copy was resumed by another client: it is suspended again."""
     WITHDRAWN = "Withdrawn"
-    """Its job wants no copy any more, not even one that was left for a person to look at."""
+    """The job needs no copy any more. A copy that was kept for inspection is removed as well."""
     SUPERSEDED = "Superseded"
-    """Another attempt counts, or the job has ended: copies left for a person to look at stay."""
+    """Another attempt counts, or the job has ended. A copy that was kept for inspection stays."""
     STRAY = "Stray"
-    """The member shows a copy that should not be there."""
+    """The member reports a copy that should not exist: it is removed."""
     VANISHED = "Vanished"
-    """The copy was deleted in its member by another client: what belongs to it is removed."""
+    """The copy was deleted in its member by another client: the objects that belong to it are removed."""
     SUCCEEDED = "Succeeded"
-    """The copy had succeeded before it was suspended: it stays, so that its logs can be read."""
+    """The copy had succeeded before it was suspended: it is kept, so that its logs can be read."""
     KEPT = "Kept"
-    """It has failed, and is left for a person to look at."""
+    """The copy has failed, and is kept for inspection."""
     REMOVED = "Removed"
     ADOPTED = "Adopted"
+    """After restoring a backup: the work is created for a copy that is newer than the database."""
     LEFTOVER_FOUND = "LeftoverFound"
-    """The member has a copy that no work stands for: one is made to remove it."""
+    """The member has a copy without a work: one is created to remove it."""
     JOB_FORGOTTEN = "JobForgotten"
-    """Its job's row is gone: whatever was to be done, the copy is removed."""
+    """The job's row no longer exists, so the copy is removed whatever the work was for."""
 
 
 _S = WorkState
 ACTIONABLE = frozenset({_S.PENDING, _S.SENDING, _S.SUSPENDING, _S.WITHDRAWING})
-"""States in which something is to be done in the member."""
+"""States in which something remains to be done in the member."""
 _SENT = frozenset({_S.PENDING, _S.SENDING, _S.APPLIED})
 _STANDING = frozenset({*_SENT, _S.SUSPENDING, _S.SUSPENDED})
 """States of a work that is neither over nor being removed."""
@@ -82,7 +83,7 @@ WORK = Machine(
         WorkEvent.SUPERSEDED: _rule(
             _S.WITHDRAWING, _STANDING, "lifecycle.works", "failover.restored", "scheduling.apply", "follow.status"
         ),
-        # A work that is gone is no end: a paused worker may make its copy after that, or the member restore it.
+        # Also from Gone, which is not terminal: a paused worker may still create the copy, or the member may restore it.
         WorkEvent.STRAY: _rule(
             _S.WITHDRAWING, frozenset({_S.GONE, _S.APPLIED, _S.SENDING, _S.SUSPENDED}), "follow.member_copies"
         ),

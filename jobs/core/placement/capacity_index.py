@@ -1,8 +1,8 @@
-"""The picture of the fleet: nodes in buckets of equal state, sums per cluster and per network domain.
+"""The capacity of the fleet: nodes in buckets of equal state, sums per cluster and per network domain.
 
 A node is base (what its cluster reports) minus held (what the fleet has placed). Every change is a move of nodes from one
 bucket to another and one addition per cluster and domain, whatever the number of nodes. Bucket, state and sums follow from
-bases and holds alone: however the picture came about, equal fleets answer equally. It must not know gangs.
+bases and holds alone: the order of updates does not matter, equal fleets give equal answers. It must not know gangs.
 """
 
 from bisect import bisect_left, insort

@@ -17,7 +17,8 @@ from jobs.core.division.replicas import Strategy
 from jobs.core.failover.causes import BUDGETED, Cause
 from jobs.core.failover.rules import PurgeMode
 from jobs.core.manifest_fields import Faults
-from jobs.core.policies import data_placement, preferences
+from jobs.core.policies import data_placement, preferences, state_preservation, unreachable
+from jobs.core.policies.state_preservation import StateRule
 from jobs.core.taints import Toleration
 
 GROUPS = ("policy.one.alibabacloud.com/v1alpha1", "policy.karmada.io/v1alpha1")
@@ -25,8 +26,7 @@ KINDS = ("PropagationPolicy", "ClusterPropagationPolicy")
 _WITHOUT_EFFECT = (
     "association", "activationPreference", "dependentOverrides", "preemption", "preserveResourcesOnDeletion",
     "schedulerName", "suspension.dispatching", "suspension.dispatchingOnClusters",
-    "failover.application.statePreservation", "failover.application.gracePeriodSeconds",
-    "failover.cluster.statePreservation",
+    "failover.application.gracePeriodSeconds",
 )  # fmt: skip
 MAX_ATTEMPTS = "convoy.dev/max-attempts"
 FAILURE_BUDGETS = "convoy.dev/failure-budgets"
@@ -113,6 +113,10 @@ class PolicySpec:
     """How many failures of a cause end a job; of the others as many as the fleet says."""
     data_anywhere: bool = False
     """Jobs may run where the data of their volume claims is not."""
+    waits_for_cluster: bool = False
+    """Jobs are not started elsewhere while a copy of them may run in a cluster that does not answer."""
+    state_rules: tuple[StateRule, ...] = ()
+    """Which state of an attempt the later ones get."""
     faults: tuple[FieldFault, ...] = field(default=())
 
 
@@ -158,6 +162,8 @@ def parse_propagation_policy(manifest: Mapping[str, Any], known_kinds: Sequence[
         max_attempts=_max_attempts(_annotations(manifest.get("metadata")), faults),
         failure_budgets=_failure_budgets(_annotations(manifest.get("metadata")), faults),
         data_anywhere=data_placement.is_anywhere(_annotations(manifest.get("metadata")), faults),
+        waits_for_cluster=unreachable.waits(_annotations(manifest.get("metadata")), faults),
+        state_rules=state_preservation.read(failover, faults),
         faults=tuple(faults.found),
     )
 
@@ -329,6 +335,9 @@ def warnings(manifest: Mapping[str, Any]) -> list[str]:
         if value in _OLD_MODES:
             messages.append(f"spec.failover.{part}.purgeMode: {value} is an old spelling of {_OLD_MODES[value]}")
     messages += parsing.warnings(spec)
+    messages += state_preservation.warnings(
+        failover, divided=parsing.parse_division(spec.get("placement") or {}, Faults())
+    )
     for path in _WITHOUT_EFFECT:
         value = spec
         for word in path.split("."):

@@ -36,26 +36,36 @@ def withdraw_lent(
     evictions: list[Eviction] = []
     for _ in range(ROUNDS):
         preemption = plan_preemption(plan)
+        _defer(scheduler, preemption)
         evictions += preemption.evictions
-        if not preemption.withdrawn and (scheduler.is_full(plan) or not planner.lends_capacity(scheduler, plan)):
+        stopped = scheduler.stopped_in_vain(preemption.no_targets)
+        lends = not scheduler.is_full(plan) and planner.lends_capacity(scheduler, plan)
+        if not (preemption.withdrawn or lends or stopped):
             break
+        scheduler.mark_no_targets(stopped)
         _withdraw(scheduler, preemption.withdrawn, now)
         scheduler.evicting |= {eviction.target.job_id: _under_way(eviction, now) for eviction in preemption.evictions}
         reservation, more = scheduler.places.reservation, scheduler.run(now, runs)
         plan = _joined(plan, preemption.withdrawn, more)
         if (
-            not (preemption.withdrawn or preemption.evictions or more.placed)
+            not (preemption.withdrawn or preemption.evictions or more.placed or stopped)
             and scheduler.places.reservation == reservation
         ):
             break
     else:
         preemption = plan_preemption(replace(plan, placed=[]))
+        _defer(scheduler, preemption)
         evictions += preemption.evictions
     new = {eviction.target.job_id for eviction in evictions}
     for job in new:  # not written yet: the caller adds those it could order
         scheduler.evicting.pop(job, None)
     awaiting = {job: [g for g in victims if g.job_id not in new] for job, victims in preemption.awaiting.items()}
     return plan, replace(preemption, evictions=evictions, awaiting=awaiting)
+
+
+def _defer(scheduler: Scheduler, preemption: PreemptionPlan) -> None:
+    if not preemption.again:  # planning was postponed: what was deferred before still is
+        scheduler.defer(eviction.target for eviction in preemption.deferred)
 
 
 def _under_way(eviction: Eviction, now: datetime) -> AdmittedGang:

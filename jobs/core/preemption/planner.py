@@ -3,13 +3,15 @@
 It works on the state *to come*, in which all gangs that are being evicted are gone. There the waiting gangs are taken in
 order: one that fits awaits its victims and needs nothing more; for one that does not, targets are chosen by
 `quotas.core.reclaim`, if it could then really be placed; else it is left alone. So no eviction is ordered twice for the same
-capacity. How a gang is evicted is not known here.
+capacity. Gangs within the min-runtime of their queue are chosen only where there is no other way. Then no target of that
+preemptor is evicted before the last of them may be: until then its eviction is deferred, and counts as under way. How a gang
+is evicted is not known here.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 
 from jobs.core.admission import admission_pass
 from jobs.core.admission.equivalence import EquivalenceClass
@@ -19,7 +21,7 @@ from jobs.core.placement.types import Assignment
 from jobs.core.preemption.cost import Loss
 from jobs.core.scheduling.scheduler import Scheduler
 from quotas.core import admission, reclaim
-from quotas.core.candidates import Candidates, Running
+from quotas.core.candidates import Candidates, Running, protected_until
 from quotas.core.ledger import Ledger
 from quotas.core.reclaim import Victim
 
@@ -55,7 +57,9 @@ class PreemptionPlan:
     evictions: list[Eviction] = field(default_factory=list)
     withdrawn: list[Withdrawal] = field(default_factory=list)
     awaiting: dict[int, list[AdmittedGang]] = field(default_factory=dict)
-    """Preemptors that fit once their victims are gone: job -> the gangs being evicted for it."""
+    """Preemptors that fit once their victims are gone: job -> the gangs being evicted for it, at once or deferred."""
+    deferred: list[Eviction] = field(default_factory=list)
+    """Evictions once the min-runtime of the last target of the same preemptor is over (its ``until``)."""
     no_targets: list[int] = field(default_factory=list)
     """Jobs for which nothing could be preempted, although nothing was preempted for any job that asks the same."""
     again: bool = False
@@ -73,21 +77,23 @@ def plan_preemption(
 
     ``runners`` and ``losses`` are loaded only when a gang is entitled to preempt. The scheduler is left as it was: planning
     again gives the same plan. Jobs without targets are recorded by the caller, with `Scheduler.mark_no_targets`.
+    A preemptor for which planning raises is left out of the scheduler.
     """
-    if scheduler.quota is None or not cycle_plan.preemptors:
+    preemptors = [gang for gang in cycle_plan.preemptors if scheduler.class_of(gang.job_id) is not None]
+    if scheduler.quota is None or not preemptors:
         return PreemptionPlan()
     ledger, evicting = scheduler.quota.ledger, list(scheduler.evicting.values())
     with ledger.released([gang.charge for gang in evicting]), scheduler.places.what_if():
         for gang in evicting:
             scheduler.places.remove_gang(gang)
         candidates = _Candidates(runners, losses, cycle_plan.placed, scheduler.evicting, ledger, now)
-        return _Planner(scheduler, ledger, candidates, now).run(cycle_plan.preemptors)
+        return _Planner(scheduler, ledger, candidates, now).run(preemptors)
 
 
 def postpone_preemption(scheduler: Scheduler) -> PreemptionPlan:
     """Plan no new evictions in this cycle; keep reporting those in progress."""
     awaiting: dict[int, list[AdmittedGang]] = {}
-    for gang in scheduler.evicting.values():
+    for gang in (*scheduler.evicting.values(), *scheduler.deferred.values()):
         if scheduler.class_of(gang.leaves_for) is not None:
             awaiting.setdefault(gang.leaves_for, []).append(gang)
     return PreemptionPlan(awaiting=awaiting, again=True)
@@ -126,7 +132,7 @@ class _Candidates:
     def running(self) -> Candidates:
         losses = self._losses()
         running = (
-            _running(key, gang, losses.get(gang.job_id, Loss()), self._now, started=key not in self.unstarted)
+            self._running(key, gang, losses.get(gang.job_id, Loss()), started=key not in self.unstarted)
             for key, gang in self.by_key.items()
         )
         return Candidates(self._ledger, running)
@@ -134,6 +140,11 @@ class _Candidates:
     def pop(self, key: str) -> AdmittedGang:
         self.running.take(key)
         return self.by_key.pop(key)
+
+    def _running(self, key: str, gang: AdmittedGang, loss: Loss, *, started: bool) -> Running:
+        kinds, lost_s = (loss.elastic, loss.checkpointed, started), loss.seconds(gang.started_at, self._now)
+        until = protected_until(self._ledger.tree, gang.charge.leaf, gang.admitted_at, self._now) if started else None
+        return Running(key, gang.charge, gang.priority, gang.started_at, *kinds, lost_s, until)
 
 
 def _as_admitted(placed: Placed, now: datetime) -> AdmittedGang:
@@ -165,14 +176,42 @@ class _Planner:
             if group is None or group in self._stuck:
                 continue
             self._stuck.add(group)
-            if self._fits_after_evictions(gang):
-                self._served.add(group)
-                self.preemption.awaiting[gang.job_id] = [g for g in self.evicting if g.leaves_for == gang.job_id]
-            elif not self._is_search_limit_reached() and not self.scheduler.has_no_targets(gang.job_id):
-                self.searches += 1
-                self._search(gang, group)
+            if self.scheduler.attempt("preempt", gang.job_id, partial(self._serve, gang, group)) is None:
+                # Charges and holds may be half changed: the next cycle plans without the gang.
+                return postpone_preemption(self.scheduler)
         self.preemption.no_targets = [job for group, job in self._without_targets.items() if group not in self._served]
         return self.preemption
+
+    def _serve(self, gang: Gang, group: EquivalenceClass) -> None:
+        """Find room in one of the gang's flavors: in any that will have room, before any is preempted in, unless its queue
+        states that it waits for the first.
+        """
+        steps: list[Callable[[Gang, EquivalenceClass], bool]] = [self._awaits, self._preempts]
+        waits_for, stops = group.at, self.scheduler.stops_at_flavor(group)
+        try:
+            for together in [steps] if stops else [[step] for step in steps]:
+                for at in range(max(len(group.options), 1)):
+                    group.at = at
+                    if stops and at > waits_for and self._fits_now(group.of_flavor(gang)):
+                        self._without_targets[group] = gang.job_id  # it need not wait: the next run tries this flavor
+                        return
+                    if any(step(group.of_flavor(gang), group) for step in together):
+                        return
+        finally:
+            group.at = waits_for
+
+    def _awaits(self, gang: Gang, group: EquivalenceClass) -> bool:
+        if not self._fits_after_evictions(gang):
+            return False
+        self._served.add(group)
+        self.preemption.awaiting[gang.job_id] = [g for g in self.evicting if g.leaves_for == gang.job_id]
+        return True
+
+    def _preempts(self, gang: Gang, group: EquivalenceClass) -> bool:
+        if self._is_search_limit_reached() or self.scheduler.has_no_targets(gang.job_id):
+            return False
+        self.searches += 1
+        return self._search(gang, group)
 
     def _is_search_limit_reached(self) -> bool:
         return self.searches >= self.scheduler.settings.max_preemption_searches
@@ -182,7 +221,7 @@ class _Planner:
 
         Otherwise capacity freed for a gang within min would go to one that borrows, and another gang be evicted for it.
         """
-        awaited = {gang.leaves_for for gang in self.evicting}
+        awaited = {gang.leaves_for for gang in self.evicting} | self.scheduler.deferred_preemptors()
         places = {gang.job_id: self.scheduler.unit(gang.job_id).place for gang in preemptors}
         others = sorted(preemptors, key=lambda gang: (gang.job_id not in awaited, places[gang.job_id]))
         while others and others[0].job_id in awaited:
@@ -198,15 +237,20 @@ class _Planner:
     def _is_within_min(self, gang: Gang) -> bool:
         group = self.scheduler.class_of(gang.job_id)
         if group is not None and group not in self._within_min:
-            self._within_min[group] = admission.is_promised(self.ledger, gang.charge)
+            charges = [option.of(gang).charge for option in group.options] or [gang.charge]
+            self._within_min[group] = any(admission.is_promised(self.ledger, charge) for charge in charges)
         return group is not None and self._within_min[group]
 
     def _fits_after_evictions(self, gang: Gang) -> bool:
         """Whether the gang fits once all victims are gone; then it is charged and holds its nodes there."""
-        if admission_pass.check_quota(self.ledger, self.scheduler.unit(gang.job_id)) is not None:
-            return False
-        assignment = self._find(gang)
+        assignment = self._fits_now(gang)
         return assignment is not None and self._assume_placed(gang, assignment)
+
+    def _fits_now(self, gang: Gang) -> Assignment | None:
+        """Where the gang would be placed in the state that is planned for."""
+        if admission_pass.check_quota(self.ledger, self.scheduler.unit(gang.job_id)) is not None:
+            return None
+        return self._find(gang)
 
     def _assume_placed(self, gang: Gang, assignment: Assignment) -> bool:
         """Charge the gang and hold its nodes, for the rest of this plan. Gangs after it may fit or not fit because of it."""
@@ -216,8 +260,11 @@ class _Planner:
         self._within_min.clear()
         return True
 
-    def _search(self, gang: Gang, group: EquivalenceClass) -> None:
-        """Choose targets for the gang, and record their eviction, or withdrawal if they were placed in this very cycle."""
+    def _search(self, gang: Gang, group: EquivalenceClass) -> bool:
+        """Choose targets for the gang, and record their eviction, or withdrawal if they were placed in this very cycle.
+
+        Returns whether there are any, or none are needed.
+        """
 
         def can_place(keys: frozenset[str]) -> bool:
             return self._find_without(gang, keys) is not None
@@ -228,27 +275,37 @@ class _Planner:
         assignment = self._find_without(gang, keys) if reclaimed else None
         if reclaimed is None or assignment is None:
             self._without_targets[group] = gang.job_id
-            return
+            return False
         self._served.add(group)
+        until = reclaimed.protected_until
         for victim in reclaimed.victims:
             target = self.candidates.pop(victim.key)
             self.ledger.release(target.charge)
             self.places.remove_gang(target)
             if (placed := self.candidates.unstarted.pop(victim.key, None)) is not None:
                 self.preemption.withdrawn.append(Withdrawal(placed, gang, assignment.cluster))
-            else:
+            elif until is None:
                 self.preemption.evictions.append(Eviction(target, gang, assignment.cluster, victim))
-        self._assume_placed(gang, assignment)
+            else:
+                self._defer(Eviction(target, gang, assignment.cluster, victim), until)
+        return self._assume_placed(gang, assignment)
+
+    def _defer(self, eviction: Eviction, until: datetime) -> None:
+        job = eviction.preemptor.job_id
+        goes_to, at = eviction.goes_to, self.now
+        target = replace(eviction.target, leaves_for=job, goes_to=goes_to, ordered_at=at, until=until, deferred=True)
+        self.preemption.deferred.append(replace(eviction, target=target))
+        self.preemption.awaiting.setdefault(job, []).append(target)
 
     def _find(self, gang: Gang) -> Assignment | None:
         """Where the placement pass would place it: on nodes reserved for a big gang only if it comes before that one."""
         group = self.scheduler.class_of(gang.job_id)
         if group is None:
             return None
-        assignment = self.places.find(group.key[1], gang, group.only, self.now)
+        assignment = self.places.find(group.shape, gang, group.only, self.now)
         if assignment is None and self.scheduler.comes_before_kept(gang):
             with self.places.without_reservation():
-                assignment = self.places.find(("beside", group.key[1]), gang, group.only, self.now)
+                assignment = self.places.find(("beside", group.shape), gang, group.only, self.now)
         return assignment
 
     def _find_without(self, gang: Gang, keys: frozenset[str]) -> Assignment | None:
@@ -258,8 +315,3 @@ class _Planner:
         for target, holds in removed:
             self.places.restore_gang(target, holds)
         return assignment
-
-
-def _running(key: str, gang: AdmittedGang, loss: Loss, now: datetime, *, started: bool) -> Running:
-    kinds, lost_s = (loss.elastic, loss.checkpointed, started), loss.seconds(gang.started_at, now)
-    return Running(key, gang.charge, gang.priority, gang.started_at, *kinds, lost_s)

@@ -1,14 +1,17 @@
 """The reservation for one big gang within the cycle: for which gang, and which others may run on its nodes meanwhile."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from heapq import merge
 
 from jobs.core.admission import admission_pass
 from jobs.core.admission.equivalence import EquivalenceClass
-from jobs.core.admission.placement_cache import PlacementCache
+from jobs.core.admission.guarding import Attempt
+from jobs.core.admission.placement_cache import PlacementCache, Reservation
 from jobs.core.admission.plans import Placement
+from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.types import Gang
 from jobs.core.scheduling import backfill_reservation
 from jobs.core.scheduling.backfill_reservation import Runs
@@ -23,8 +26,8 @@ _MAX_ALIKE = 20
 
 
 class BackfillPass:
-    def __init__(self, waiting: Waiting, places: PlacementCache, settings: CycleSettings) -> None:
-        self._waiting, self._places, self._settings = waiting, places, settings
+    def __init__(self, waiting: Waiting, places: PlacementCache, settings: CycleSettings, attempt: Attempt) -> None:
+        self._waiting, self._places, self._settings, self._attempt = waiting, places, settings, attempt
         self._runs = Runs()
         """Running gangs and run times, loaded when a big gang has waited long enough."""
 
@@ -36,13 +39,15 @@ class BackfillPass:
             self._runs = load_runs()
             starving = self._in_fair_order(starving, now)
         for gang in starving[:_MAX_RESERVED_FOR]:
-            only = self._waiting.clusters(gang.leaf)
-            reservation = backfill_reservation.plan_reservation(
-                self._places, gang, only, self._runs, now, self._settings
-            )
+            planned = self._attempt("reserve", gang.job_id, partial(self._plan, gang, now))
+            reservation = planned[0] if planned else None
             if reservation is not None:
                 break
         self._places.set_reservation(reservation)
+
+    def _plan(self, gang: Gang, now: datetime) -> Reservation | None:
+        only = self._waiting.clusters(gang.leaf)
+        return backfill_reservation.plan_reservation(self._places, gang, only, self._runs, now, self._settings)
 
     def candidates(self, now: datetime, most: int) -> list[int]:
         """Jobs that fit nowhere else and may use the reserved nodes, or may once others are placed before the big gang.
@@ -52,14 +57,14 @@ class BackfillPass:
         reservation, quota, trust_s = self._places.reservation, self._waiting.quota, self._settings.estimate_trust_s
         if reservation is None:
             return []
-        gangs, at, runs = self._waiting.gangs, now.timestamp(), self._runs
+        gang, at, runs = self._waiting.gang, now.timestamp(), self._runs
         infeasible = [group for group in self._waiting.classes.by_key.values() if group.infeasible]
         return [
             job
             for group in infeasible
             if group.members[0][1] != reservation.gang.job_id
             for job in self._waiting.heads(group, most)
-            if backfill_reservation.might_use(reservation, gangs[job], runs, at, quota, trust_s)
+            if backfill_reservation.might_use(reservation, gang(job), runs, at, quota, trust_s)
         ]
 
     def find(self, group: EquivalenceClass, gang: Gang, now: datetime) -> Placement | None:
@@ -72,7 +77,7 @@ class BackfillPass:
             reservation, gang, self._runs, now.timestamp(), self._waiting.quota, trust_s
         ):
             return None
-        return self._places.find_backfill(group.key[1], gang, group.only, now)
+        return self._places.find_backfill(group.shape, gang, group.only, now)
 
     def comes_before(self, gang: Gang) -> bool:
         """Whether the gang may take the reserved nodes: by the quota's order, or because running gangs are preempted for it."""
@@ -89,7 +94,7 @@ class BackfillPass:
         ledger, considered = waiting.quota.ledger if waiting.quota else None, Counter[str]()
         starving = []
         for job in jobs:
-            gang, group = waiting.gangs[job], waiting.class_of(job)
+            gang, group = waiting.gang(job), waiting.class_of(job)
             if gang.division is not None or considered[group.leaf] == _MAX_RESERVED_FOR:
                 continue
             considered[group.leaf] += 1
@@ -112,5 +117,13 @@ class BackfillPass:
         units = [self._waiting.unit(gang.job_id) for gang in starving if gang.asks_quota]
         free = [self._waiting.unit(gang.job_id) for gang in starving if not gang.asks_quota]
         will_use = {key: gang.devices * self._runs.runtime_of(gang) for key, gang in by_id.items()}
-        queued = recent_use.in_order(quota.ledger, units, self._runs.use(at), will_use)
+        queued = recent_use.in_order(quota.ledger, units, self._use_by_leaf(quota, at), will_use)
         return [by_id[unit.id] for unit in merge(queued, free, key=lambda unit: unit.place)]
+
+    def _use_by_leaf(self, quota: Quota, at: float) -> dict[str, float]:
+        if not quota.ledger.tree.shares_over_time:
+            return self._runs.use(at)
+        by_leaf: dict[str, float] = defaultdict(float)
+        for (leaf, _), amount in self._runs.use_by_user(at).items():
+            by_leaf[leaf] += amount
+        return by_leaf

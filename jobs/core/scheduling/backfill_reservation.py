@@ -27,7 +27,8 @@ from jobs.core.placement.types import Mode
 from jobs.core.reasons import Amounts
 from jobs.core.settings import CycleSettings
 from quotas.core import admission, recent_use
-from quotas.core.recent_use import RecentUse
+from quotas.core.queue_use import Account
+from quotas.core.recent_use import HALF_LIFE, RecentUse
 
 LOOKED_AT = 50_000
 """Nodes examined per second of fleet time: in a fleet of N nodes a reservation is planned again after N / LOOKED_AT seconds."""
@@ -52,6 +53,7 @@ class Run:
     """(node, one pod's request) of those that are bound."""
     leaf: str = ""
     """The quota leaf whose use it is; empty: none's."""
+    user: str = ""
 
 
 @dataclass(slots=True)
@@ -60,7 +62,14 @@ class Runs:
 
     by_job: dict[int, Run] = field(default_factory=dict)
     estimates: RuntimeEstimates = field(default_factory=RuntimeEstimates)
-    used: RecentUse = field(default_factory=RecentUse)
+    used: RecentUse[str] = field(default_factory=RecentUse[str])
+    shares: RecentUse[Account] = field(default_factory=RecentUse[Account])
+    """Use of ended attempts over the half-life of shares; empty where the tree does not share by use over time."""
+    open_attempts: dict[tuple[int, int], tuple[Account, int, float]] = field(default_factory=dict)
+    """Of attempts that go on, by job and number: account, GPUs, and since when."""
+    counts_use: bool = False
+    """Whether `shares` and `open_attempts` are kept."""
+    share_half_life: float = HALF_LIFE
 
     def runtime_of(self, gang: Gang) -> float:
         """Declared or estimated run time of a waiting gang, in seconds."""
@@ -78,6 +87,17 @@ class Runs:
             started = now if run.since is None else run.since
             ends[run.hold_key] = (run, backfill_policy.expected_end(started, runtime_s, now))
         return ends
+
+    def use_by_user(self, now: float) -> dict[Account, float]:
+        """GPU-seconds by leaf and user, as they count now over the half-life of shares, and until running jobs should end."""
+        use = self.shares.at(now)
+        for account, gpus, since in self.open_attempts.values():
+            seconds = recent_use.faded(gpus, min(since, now), now, now, self.share_half_life)
+            use[account] = use.get(account, 0.0) + seconds
+        for run, end in self.expected_ends(now).values():
+            account = (run.leaf, run.user)
+            use[account] = use.get(account, 0.0) + run.devices * (end - now)
+        return use
 
     def use(self, now: float) -> dict[str, float]:
         """GPU-seconds by leaf, of what ended as they count now, and of what runs until it is expected to end."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import datetime
 
+from jobs.core.admission.guarding import Guard, unguarded
 from jobs.core.admission.plans import Placed, Plan, Waits
 from jobs.core.admission.snapshot import Snapshot
 from jobs.core.scheduling.backfill_reservation import Runs, no_runs
@@ -15,9 +16,9 @@ from jobs.core.scheduling.scheduler import Scheduler
 __all__ = ["Placed", "Plan", "Waits", "run_cycle"]
 
 
-def run_cycle(snapshot: Snapshot, now: datetime, runs: Callable[[], Runs] = no_runs) -> Plan:
+def run_cycle(snapshot: Snapshot, now: datetime, runs: Callable[[], Runs] = no_runs, guard: Guard = unguarded) -> Plan:
     with snapshot.quota.ledger.charged(()) if snapshot.quota else nullcontext():
-        scheduler = Scheduler.from_snapshot(snapshot)
+        scheduler = Scheduler.from_snapshot(snapshot, guard)
         plan = scheduler.run(now, runs)
         more = plan
         while more.more:

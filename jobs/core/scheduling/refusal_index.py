@@ -33,9 +33,11 @@ class RefusalIndex:
         if group.members:
             return
         self.undecided.pop(group, None)
-        if group.refusal:
-            self._by_node.get(group.refusal.path, {}).pop(group, None)
-        self._by_shape.get(group.key[1], {}).pop(group, None)
+        for refusal in (group.refusal, *group.answers.values()):
+            if refusal:
+                self._by_node.get(refusal.path, {}).pop(group, None)
+        for shape in group.shapes:
+            self._by_shape.get(shape, {}).pop(group, None)
 
     def refuse(self, group: EquivalenceClass, refusal: Refused) -> None:
         """The quota refuses every member."""
@@ -46,11 +48,23 @@ class RefusalIndex:
     def mark_infeasible(self, group: EquivalenceClass) -> None:
         """No cluster can hold a member."""
         group.refusal, group.infeasible = None, True
-        self._by_shape.setdefault(group.key[1], {})[group] = None
+        self._by_shape.setdefault(group.shape, {})[group] = None
+        self._park(group)
+
+    def refuse_all_flavors(self, group: EquivalenceClass) -> None:
+        """No flavor that was tried is possible: the class waits for the one it is at, and is reopened for any of them."""
+        for at, refusal in group.answers.items():
+            if refusal is None:
+                self._by_shape.setdefault(group.shape_at(at), {})[group] = None
+            else:
+                self._by_node.setdefault(refusal.path, {})[group] = None
+        group.refusal = group.answers[group.at]
+        group.infeasible = group.refusal is None
         self._park(group)
 
     def reopen(self, group: EquivalenceClass) -> None:
-        self._by_shape.get(group.key[1], {}).pop(group, None)
+        for shape in group.shapes:
+            self._by_shape.get(shape, {}).pop(group, None)
         self._reopen([group])
 
     def quota_released(self, paths: Iterable[str]) -> None:
@@ -73,6 +87,8 @@ class RefusalIndex:
 
     def _reopen(self, groups: Iterable[EquivalenceClass]) -> None:
         for group in groups:
+            if not group.members:
+                continue  # one of its flavors was released before, and it has ended since
             group.refusal, group.infeasible = None, False
             self.undecided[group] = None
 

@@ -8,38 +8,58 @@ what the clusters say. What is remembered of refusals, reported as reasons and r
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeVar
 
 from jobs.core.admission import admission_pass
 from jobs.core.admission.admission_pass import AdmissionPass, unit_of
 from jobs.core.admission.equivalence import EquivalenceClass
+from jobs.core.admission.guarding import Failure, Guard, unguarded
 from jobs.core.admission.inadmissible import find_inadmissible_reason
 from jobs.core.admission.nominations import Nominations, find_nominees
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Placed, Placement, Plan
 from jobs.core.admission.snapshot import Quota, Snapshot
+from jobs.core.gang import flavors
 from jobs.core.gang.types import AdmittedGang, Gang
 from jobs.core.scheduling.backfill_pass import BackfillPass
 from jobs.core.scheduling.backfill_reservation import Runs, no_runs
+from jobs.core.scheduling.flavor_choice import set_to_flavor_of
+from jobs.core.scheduling.offering import Offering
 from jobs.core.scheduling.reason_reporter import ReasonReporter
 from jobs.core.scheduling.refusal_index import RefusalIndex
+from jobs.core.scheduling.use_over_time import UseOverTime
 from jobs.core.scheduling.waiting import Waiting
 from jobs.core.settings import CycleSettings
+from quotas.core.admission import Refused, is_promised
 from quotas.core.ledger import Charge
 from quotas.core.order import Unit
+from quotas.core.queue_use import QueueUse
+
+T = TypeVar("T")
 
 
 class Scheduler:
     def __init__(
-        self, quota: Quota | None = None, places: PlacementCache | None = None, settings: CycleSettings | None = None
+        self,
+        quota: Quota | None = None,
+        places: PlacementCache | None = None,
+        settings: CycleSettings | None = None,
+        guard: Guard = unguarded,
     ) -> None:
         self.quota = quota
+        self._guard = guard
+        self.failed: dict[int, str] = {}
+        """Jobs whose gang was left out because planning it raised, and what it raised."""
         self.places = places or PlacementCache()
         self.settings = settings or CycleSettings()
         self.charges: dict[int, Charge] = {}
         self.evicting: dict[int, AdmittedGang] = {}
         """Gangs that are being preempted."""
+        self.deferred: dict[int, AdmittedGang] = {}
+        """Gangs that run on until their min-runtime is over, by the last preemption plan. What they free is set aside."""
         self.evicted: dict[int, AdmittedGang] = {}
         """Gangs that were preempted and wait again."""
         self.withdrawn: dict[int, AdmittedGang] = {}
@@ -48,15 +68,19 @@ class Scheduler:
         self.gangs = self._waiting.gangs
         self._classes = self._waiting.classes
         self._refusals = RefusalIndex(self._waiting)
-        self._reasons = ReasonReporter(self._waiting, self._refusals, self.places)
-        self._backfill = BackfillPass(self._waiting, self.places, self.settings)
+        self._reasons = ReasonReporter(self._waiting, self._refusals, self.places, self._attempt_for_class)
+        self._backfill = BackfillPass(self._waiting, self.places, self.settings, self.attempt)
+        self._offering = Offering(self._waiting, self.places, self._refusals, self._backfill)
+        self._use = UseOverTime(self._waiting)
+        self._now: datetime | None = None
+        """Of the last run."""
         self._preemption_epoch = 0
         """Incremented by every event that could make a failed search for preemption targets succeed."""
 
     @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> "Scheduler":
+    def from_snapshot(cls, snapshot: Snapshot, guard: Guard = unguarded) -> "Scheduler":
         """A scheduler with everything in the snapshot. It does not release charges that the ledger already had."""
-        scheduler = cls(snapshot.quota, PlacementCache(snapshot.sites, snapshot.weights), snapshot.settings)
+        scheduler = cls(snapshot.quota, PlacementCache(snapshot.sites, snapshot.weights), snapshot.settings, guard)
         scheduler.places.engine.set_failures(snapshot.failures)
         scheduler.places.engine.expect(snapshot.usual)
         scheduler.evicting = {runner.job_id: runner for runner in snapshot.evicting}
@@ -70,12 +94,36 @@ class Scheduler:
     def put(self, gang: Gang) -> None:
         """Add a waiting gang, or replace the one with the same job."""
         self.drop(gang.job_id)
+        if gang.charged and gang.flavors and self.quota is not None:
+            gang = flavors.keeping_its_flavor(self.quota.ledger.tree, gang)
         self.gangs[gang.job_id] = gang
+        self.attempt("enqueue", gang.job_id, partial(self._add, gang))
+
+    def _add(self, gang: Gang) -> None:
         reason = find_inadmissible_reason(gang, self.quota)
         if reason is not None:
             self._reasons.inadmissible[gang.job_id] = reason
         else:
             self._enqueue(gang, unit_of(gang))
+
+    def attempt(self, step: str, job: int, action: Callable[[], T]) -> tuple[T] | None:
+        """What the action returns; None: it raised, and the gang is left out. Of job 0 nothing is left out."""
+        return self._leave_out_failed([job] if job else [], self._guard(step, job, action))
+
+    def _attempt_for_class(self, step: str, group: EquivalenceClass, action: Callable[[], T]) -> tuple[T] | None:
+        """As `attempt`, for what is the same for all members of the class."""
+        outcome = self._guard(step, group.sample.job_id, action)
+        if not isinstance(outcome, Failure):
+            return outcome
+        return self._leave_out_failed([job for _, job in group.members], outcome)
+
+    def _leave_out_failed(self, jobs: Iterable[int], outcome: tuple[T] | Failure) -> tuple[T] | None:
+        if not isinstance(outcome, Failure):
+            return outcome
+        for job in jobs:
+            self.drop(job)
+            self.failed[job] = outcome.message
+        return None
 
     def drop(self, job: int) -> None:
         """Remove a gang that no longer waits."""
@@ -94,6 +142,7 @@ class Scheduler:
 
     def release(self, job: int) -> None:
         """Release what the job's leaf is charged for it."""
+        self.deferred.pop(job, None)
         charge = self.charges.pop(job, None)
         if charge is None or self.quota is None:
             return
@@ -107,16 +156,41 @@ class Scheduler:
         for hold in placed.placement.holds(gang):
             self.places.release(hold.key)
         self.release(gang.job_id)
-        self.put(gang)
+        self.put(gang.of_no_flavor())
         self.withdrawn[gang.job_id] = AdmittedGang(
             gang.job_id, gang.name, gang.charge, gang.priority, now, "", gang.total,
             leaves_for=preemptor.job_id, goes_to=goes_to, ordered_at=now, until=now,
         )  # fmt: skip
 
+    def defer(self, gangs: Iterable[AdmittedGang]) -> None:
+        """Sets aside what these gangs free at the end of their min-runtime, in place of what was deferred before."""
+        self.deferred = {gang.job_id: gang for gang in gangs}
+
+    def deferred_preemptors(self) -> set[int]:
+        """Waiting jobs for which gangs are to be evicted later, unless a more urgent one of their queue is entitled as well."""
+        jobs = {gang.leaves_for for gang in self.deferred.values()} & self._classes.by_job.keys()
+        return {job for job in jobs if not self._is_outranked(job)}
+
+    def _is_outranked(self, job: int) -> bool:
+        group, place = self._classes.by_job[job], self._classes.units[job].place
+        return self.quota is not None and any(
+            other.members[0][0] < place and is_promised(self.quota.ledger, other.sample.charge)
+            for other in self._classes.by_leaf[group.leaf].values()
+        )
+
     def mark_no_targets(self, jobs: Iterable[int]) -> None:
         """No preemption targets exist for the classes of these jobs; none are searched for until the epoch changes."""
         for job in jobs:
-            self._classes.by_job[job].no_targets_since = self._preemption_epoch
+            group = self._classes.by_job[job]
+            group.no_targets_since = self._preemption_epoch
+            if self._waiting.stops_at_flavor(group):
+                group.past_stop_at = self._now
+                self._refusals.reopen(group)
+
+    def stopped_in_vain(self, jobs: Iterable[int]) -> list[int]:
+        """Of these jobs without preemption targets those that did not try all of their flavors in this cycle."""
+        groups = ((job, self._classes.by_job[job]) for job in jobs if job in self._classes.by_job)
+        return [job for job, group in groups if self.stops_at_flavor(group)]
 
     # queries
 
@@ -127,7 +201,11 @@ class Scheduler:
         return self._classes.by_job.get(job)
 
     def unit(self, job: int) -> Unit:
-        return self._classes.units[job]
+        return self._classes.unit(job)
+
+    def stops_at_flavor(self, group: EquivalenceClass) -> bool:
+        """Whether it waits for reclaim of the flavor it is at, and has not tried those after it in this cycle."""
+        return self._waiting.stops_at_flavor(group) and group.past_stop_at != self._now
 
     def is_full(self, plan: Plan) -> bool:
         """Whether a cycle places no more than the plan does."""
@@ -144,23 +222,26 @@ class Scheduler:
 
         ``runs`` is called only when a big gang has waited long.
         """
+        self._now = now
         plan = Plan(tree_version=self.quota.version if self.quota else 0)
 
         # 1. Reserve nodes for a big gang that has waited long: all others are placed around them.
-        self.reserve_nodes(now, runs)
+        if self.attempt("reserve", 0, partial(self.reserve_nodes, now, runs)) is None:
+            self.places.set_reservation(None)
 
         # 2. Reopen the classes whose answer may have changed. Nominees first: each becomes a class of its own.
         self._renew_nominees(now)
         self._requeue()
-        self._refusals.shapes_requeued(self.places.requeued(now))
+        if (shapes := self.attempt("requeue", 0, partial(self.places.requeued, now))) is None:
+            self.invalidate_all()  # which of them raised shows when each is probed
+        else:
+            self._refusals.shapes_requeued(*shapes)
 
         # 3. Set aside what running gangs are being preempted for, before any other gang is offered capacity.
-        with self.places.what_if() if self._waiting.nominees else nullcontext():
-            nominations = self._nominations(now)
-
+        with self.beside_nominees(now) as nominations:
             # 4. Offer the gangs one by one in fair order, each seeing what the ones before it took.
             self._probe_undecided(nominations, now)
-            self._place_in_order(plan, nominations, now)
+            self._place_in_order(plan, nominations, now, self._use.load(runs, now))
 
             # 5. Report why the others wait, while what is set aside still counts as taken.
             self._reasons.report(plan, now)
@@ -190,7 +271,8 @@ class Scheduler:
             self._classes.changed[self._classes.by_job[reservation.gang.job_id]] = None
         if reservation is not None and reservation.until <= now:
             group = self._classes.by_job[reservation.gang.job_id]
-            self.places.invalidate(group.key[1])
+            for shape in group.shapes:
+                self.places.invalidate(shape)
             self._refusals.reopen(group)
 
     def _renew_nominees(self, now: datetime) -> None:
@@ -199,6 +281,7 @@ class Scheduler:
             job: runner for job, runner in self.withdrawn.items() if runner.until and now < runner.until + kept_for
         }
         nominees = find_nominees(self.gangs, self.evicting.values(), self._departed(), now, kept_for)
+        nominees |= self.deferred_preemptors()
         changed = nominees ^ self._waiting.nominees
         self._waiting.nominees = nominees
         for job in changed & self.gangs.keys():
@@ -210,9 +293,20 @@ class Scheduler:
         if self.places.has_new_capacity:
             self._preemption_epoch += 1
 
-    def _nominations(self, now: datetime) -> Nominations:
-        nominees = {job: self.gangs[job] for job in self._waiting.nominees}
-        return Nominations(nominees, self.evicting.values(), self._departed(), self.quota, self.places, now)
+    @contextmanager
+    def beside_nominees(self, now: datetime) -> Iterator[Nominations]:
+        """What is set aside for nominees counts as taken. With nominees, holds made inside are undone at the end."""
+        with self.places.what_if() if self._waiting.nominees else nullcontext():
+            known = (self._leaving(), self._departed(), self.quota, self.places, now)
+            for job in self._waiting.nominees & self._classes.by_job.keys():
+                victims = [gang for gangs in known[:2] for gang in gangs if gang.leaves_for == job]
+                set_to_flavor_of(self._classes.by_job[job], victims)
+            nominees = {job: self._waiting.gang(job) for job in self._waiting.nominees}
+            yield Nominations(nominees, *known, self.attempt)
+
+    def _leaving(self) -> list[AdmittedGang]:
+        deferred = (gang for job, gang in self.deferred.items() if job not in self.evicting)
+        return [*self.evicting.values(), *deferred]
 
     def _departed(self) -> list[AdmittedGang]:
         return [*self.evicted.values(), *self.withdrawn.values()]
@@ -220,42 +314,42 @@ class Scheduler:
     def _probe_undecided(self, nominations: Nominations, now: datetime) -> None:
         """Refuses classes of which no member could start even if it were first, so that they hold up nothing."""
         for group in list(self._refusals.undecided):
-            gang, unit = group.sample, self._classes.units[group.members[0][1]]
-            if gang.asks_quota and self.quota is not None:
-                refusal = admission_pass.check_quota(self.quota.ledger, unit) or nominations.check(unit, gang)
-                if refusal is not None:
-                    self._refusals.refuse(group, refusal)
-                    continue
-            nominations.lift_own_reservation(gang)
-            with self._on_reserved_nodes(gang.job_id):
-                assignment = self.places.find(group.key[1], gang, group.only, now)
-            if assignment is None:
-                self._refusals.mark_infeasible(group)
-            nominations.restore_own_reservation(gang)
+            probe = partial(self._offering.probe, group, nominations, now, passes=self._passes(group))
+            self._attempt_for_class("probe", group, probe)
 
-    def _place_in_order(self, plan: Plan, nominations: Nominations, now: datetime) -> None:
+    def _passes(self, group: EquivalenceClass) -> bool:
+        """Whether no targets exist for it, so that it need not stop at a flavor for them."""
+        return group.past_stop_at == self._now or group.no_targets_since == self._preemption_epoch
+
+    def _place_in_order(self, plan: Plan, nominations: Nominations, now: datetime, use: QueueUse | None) -> None:
         jobs = [*self._offered(), *self._backfill.candidates(now, self.settings.max_placed)]
-        asking = [self._classes.units[job] for job in jobs if self._classes.by_job[job].leaf]
-        free = [self._classes.units[job] for job in jobs if not self._classes.by_job[job].leaf]
-        admission = AdmissionPass(self.quota.ledger if self.quota else None, asking, free)
+        asking = [self._classes.unit(job) for job in jobs if self._classes.by_job[job].leaf]
+        free = [self._classes.unit(job) for job in jobs if not self._classes.by_job[job].leaf]
+        admission = AdmissionPass(self.quota.ledger if self.quota else None, asking, free, use)
         while not self.is_full(plan) and (unit := admission.next()) is not None:
             gang, group = self.gangs[int(unit.id)], self._classes.by_job[int(unit.id)]
-            refusal = admission.check_quota() or nominations.check(unit, gang)
-            if refusal is not None:
+            offer = partial(self._offering.offer, gang, group, nominations, now, passes=self._passes(group))
+            offered = self.attempt("place", gang.job_id, offer)
+            if offered is None:
+                admission.passed()
+            elif group.options and (offered[0] is None or isinstance(offered[0], Refused)):
+                self._offering.park(group, offered[0])
+                admission.passed(self._passed_alike(group))  # the pass does not know of other flavors
+            elif isinstance(offered[0], Refused):
                 if not group.infeasible:
-                    self._refusals.refuse(group, refusal)
-                admission.refused(refusal)
-                continue
-            nominations.lift_own_reservation(gang)
-            placement = self._find(group, gang, now)
-            if placement is None:
-                nominations.restore_own_reservation(gang)
+                    self._refusals.refuse(group, offered[0])
+                admission.refused(offered[0])
+            elif offered[0] is None:
                 admission.passed(self._passed_alike(group))
-                continue
-            admission.admitted()  # charged before the next one is offered
-            self._place(gang, placement, plan, nominations)
+            else:
+                gang = group.of_flavor(gang)
+                admission.admitted(gang.charge)  # charged before the next one is offered
+                self._place(gang, offered[0], plan, nominations)
+                self._use.placed(gang, now)
         for job, refusal in admission.refusals():
-            if (group_ := self._classes.by_job.get(job)) is not None and not group_.refused:
+            group_ = self._classes.by_job.get(job)
+            # Of several flavors only one was refused: the next run tries the others.
+            if group_ is not None and not group_.refused and len(group_.options) < 2:
                 self._refusals.refuse(group_, refusal)
         left = [group for group in self._refusals.undecided if group.members and not group.refused]
         plan.more |= any(not self._refusals.is_held_up(group) for group in left)
@@ -266,16 +360,6 @@ class Scheduler:
         """
         return [] if self.places.reservation else [job for _, job in group.members[: self.settings.max_placed]]
 
-    def _find(self, group: EquivalenceClass, gang: Gang, now: datetime) -> Placement | None:
-        """The best placement; on nodes reserved for a big gang only where there is no other, for a gang that may use them."""
-        if not group.infeasible:
-            with self._on_reserved_nodes(gang.job_id):
-                placement = self.places.find_with_verdicts(group.key[1], gang, group.only, now)
-            if placement is not None:
-                return placement
-            self._refusals.mark_infeasible(group)
-        return self._backfill.find(group, gang, now)
-
     def _place(self, gang: Gang, placement: Placement, plan: Plan, nominations: Nominations) -> None:
         nominations.placed(gang)
         self.places.hold_all(placement.holds(gang))
@@ -284,12 +368,6 @@ class Scheduler:
         if self.places.is_reserved_for(gang.job_id):
             self.places.set_reservation(None)
             plan.more = True  # nodes may be reserved for the next big gang
-
-    def _on_reserved_nodes(self, job: int) -> AbstractContextManager[None]:
-        """A nominee comes before the big gang that nodes are reserved for."""
-        return (
-            self.places.without_reservation() if job in self._waiting.nominees else self.places.on_own_reservation(job)
-        )
 
     def _offered(self) -> Iterator[int]:
         """Jobs of every queue to consider: of each class as many as the quota may admit, and one more to be refused."""
@@ -355,8 +433,10 @@ class Scheduler:
         is_own_class = gang.job_id in self._waiting.nominees or self.places.is_reserved_for(gang.job_id)
         own = gang.job_id if is_own_class else 0
         barred = (tuple(sorted(gang.excluded.items())), gang.bound_to)
-        shape = (gang.api_version, gang.kind, gang.demand, gang.division, id(gang.policy), barred, only, own)
-        group = EquivalenceClass((quota_shape, shape), gang, gang.leaf if gang.asks_quota else "", only)
+        user = gang.user if self._waiting.compares_users(gang.leaf) else ""
+        shape = (gang.api_version, gang.kind, gang.demand, gang.division, id(gang.policy), barred, only, own, user)
+        leaf = gang.leaf if gang.asks_quota else ""
+        group = EquivalenceClass((quota_shape, shape), gang, leaf, only, options=self._waiting.options(gang))
         self._classes.add(gang.job_id, unit, group)
         group = self._classes.by_job[gang.job_id]
         self._refusals.added(group)

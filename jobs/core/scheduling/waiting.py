@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 
 from jobs.core.admission.equivalence import EquivalenceClass, EquivalenceClasses
 from jobs.core.admission.snapshot import Quota
+from jobs.core.gang.flavors import FlavorOption, options_of
 from jobs.core.gang.types import Gang
+from quotas.core.flavors import FlavorChoice, Preference
 from quotas.core.order import Unit
-from quotas.core.tree import Attributes, PreemptPolicy, QueuePolicy
+from quotas.core.tree import Attributes, FairShare, PreemptPolicy, QueuePolicy
 
 _NO_RULES = Attributes()
 
@@ -25,7 +27,12 @@ class Waiting:
         return self.classes.by_job[job]
 
     def unit(self, job: int) -> Unit:
-        return self.classes.units[job]
+        return self.classes.unit(job)
+
+    def gang(self, job: int) -> Gang:
+        """The gang, with the flavor that is tried now."""
+        gang, group = self.gangs[job], self.classes.by_job.get(job)
+        return group.of_flavor(gang) if group else gang
 
     def heads(self, group: EquivalenceClass, most: int) -> list[int]:
         """The first members, ``most`` at most; in a queue with policy Block only the one that is first of the queue, if any."""
@@ -35,7 +42,20 @@ class Waiting:
 
     def gangs_of(self, jobs: Iterable[int]) -> list[Gang]:
         """In the order of their queues."""
-        return [self.gangs[job] for job in sorted(jobs, key=lambda job: self.unit(job).place)]
+        return [self.gang(job) for job in sorted(jobs, key=lambda job: self.classes.units[job].place)]
+
+    def options(self, gang: Gang) -> tuple[FlavorOption, ...]:
+        """The flavors the gang may use, in the order in which they are tried; none where its tree has none."""
+        if self.quota is None or not self.quota.ledger.has_flavors or not gang.asks_quota:
+            return ()
+        return options_of(self.quota.ledger.tree, gang.leaf, gang)
+
+    def preference(self, leaf: str) -> Preference:
+        return self._rules(leaf).preference
+
+    def stops_at_flavor(self, group: EquivalenceClass) -> bool:
+        """Whether it waits for reclaim of one flavor rather than to try the next."""
+        return len(group.options) > 1 and self.preference(group.leaf).when_can_preempt is FlavorChoice.STOP
 
     def blocks(self, leaf: str) -> bool:
         """Whether a gang that cannot start holds up those behind it."""
@@ -43,6 +63,10 @@ class Waiting:
 
     def preempts_by_priority(self, leaf: str) -> bool:
         return self._rules(leaf).preempt_policy is not PreemptPolicy.NEVER
+
+    def compares_users(self, leaf: str) -> bool:
+        """Whether the users of the queue take turns by what they have used."""
+        return self._rules(leaf).fair_share is FairShare.OVER_TIME
 
     def clusters(self, leaf: str) -> tuple[str, ...]:
         """The clusters the queue may use; empty: all."""

@@ -1,1 +1,1 @@
-"""Dispatch: brings what was decided to the member clusters, object by object, idempotently."""
+"""Dispatch: carries the decisions of the scheduler out in the member clusters, object by object, idempotently."""

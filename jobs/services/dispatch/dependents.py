@@ -1,7 +1,7 @@
-"""Objects that travel with a job (``propagateDeps``): sent before it, removed with the last job that refers to them.
+"""Objects that are propagated with a job (``propagateDeps``): sent before it, removed with the last job that refers to them.
 
-An object of the same name that Convoy did not make in the member is left as it is, and used. A PersistentVolumeClaim
-holds data: it stays through every suspension and move, and after its jobs too unless its annotation says otherwise.
+If the member has an object of that name that Convoy did not create, it is used and not changed. A PersistentVolumeClaim holds
+data: it is kept when the job is suspended or moved, and after the job has ended unless its annotation says ``Delete``.
 """
 
 from collections.abc import Iterable
@@ -26,30 +26,32 @@ RESOURCES: dict[str, Resource] = {
     "PersistentVolumeClaim": resources.VOLUME_CLAIMS,
 }
 RETENTION = "convoy.dev/retention"
-"""Annotation of a claim: ``Delete`` lets it go with the last job that refers to it; else (``Retain``) it stays."""
+"""Annotation of a claim. ``Delete``: removed with the last job that refers to it. ``Retain``, the default: kept."""
 _IMMUTABLE = frozenset({"PersistentVolumeClaim"})
 _HOLD_DATA = _IMMUTABLE
 
 
 def referred_objects(job: Job) -> set[Reference]:
-    """What the job's pods name."""
+    """The objects that the job's pod templates refer to."""
     kind = registry.kind_of(job.api_version, job.kind)
-    found: set[Reference] = set()
+    objects: set[Reference] = set()
     for _, template in kind.templates(job.manifest):
-        found |= references(template.get("spec") or {})
-    return found
+        objects |= references(template.get("spec") or {})
+    return objects
 
 
 def dependents_of(job: Job) -> list[Dependent]:
-    """Those of them the fleet knows; others are expected to be in the member already."""
-    names = referred_objects(job)
-    rows = Dependent.objects.filter(namespace=job.namespace, name__in={each.name for each in names})
-    return [row for row in rows if Reference(row.kind, row.name) in names]
+    """The referred objects that the fleet stores. All others are expected to exist in the member."""
+    wanted = referred_objects(job)
+    rows = Dependent.objects.filter(namespace=job.namespace, name__in={reference.name for reference in wanted})
+    return [row for row in rows if Reference(row.kind, row.name) in wanted]
 
 
-def send(client: MemberClient, rows: Iterable[Dependent]) -> None:
+def send(client: MemberClient, rows: Iterable[Dependent], author: MemberClient) -> None:
+    """``author`` is the client that writes."""
     for row in rows:
-        _send(client, RESOURCES[row.kind], _marked(row.manifest, row.namespace), immutable=row.kind in _IMMUTABLE)
+        body, immutable = _marked(row.manifest, row.namespace), row.kind in _IMMUTABLE
+        _send(client, author, RESOURCES[row.kind], body, immutable=immutable)
 
 
 def _marked(manifest: Manifest, namespace: str) -> Manifest:
@@ -59,45 +61,48 @@ def _marked(manifest: Manifest, namespace: str) -> Manifest:
     return {**manifest, "metadata": metadata}
 
 
-def _send(client: MemberClient, resource: Resource, body: Manifest, *, immutable: bool) -> None:
+def _send(client: MemberClient, author: MemberClient, resource: Resource, body: Manifest, *, immutable: bool) -> None:
     namespace, name = body["metadata"]["namespace"], body["metadata"]["name"]
     try:
-        client.create(resource.path(namespace), body)
+        author.create(resource.path(namespace), body)
         return
     except MemberExists:
         if immutable:
             return
-    found = client.get(resource.path(namespace, name))
-    if MARK not in ((found.get("metadata") or {}).get("labels") or {}) or _same(found, body):
+    current = client.get(resource.path(namespace, name))
+    if MARK not in ((current.get("metadata") or {}).get("labels") or {}) or _same(current, body):
         return
-    version = found["metadata"]["resourceVersion"]
-    client.replace(
+    version = current["metadata"]["resourceVersion"]
+    author.replace(
         resource.path(namespace, name), {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
     )
 
 
-def _same(found: Manifest, body: Manifest) -> bool:
+def _same(current: Manifest, body: Manifest) -> bool:
     parts = [key for key in body if key not in ("apiVersion", "kind", "metadata")]
-    return all(found.get(key) == body[key] for key in parts)
+    return all(current.get(key) == body[key] for key in parts)
 
 
 def no_longer_needed(job: Job, work: Work) -> list[Reference]:
-    """What only this work's copy referred to in its member, among the copies of its namespace there."""
-    rest = referred_objects(job)
-    if not rest:
+    """The objects to which only this work's copy refers, of all copies of the namespace in that member."""
+    unused = referred_objects(job)
+    if not unused:
         return []
     others = Work.objects.filter(cluster_id=work.cluster_id, namespace=job.namespace, state__in=IN_MEMBER)
     uids = others.exclude(pk=work.pk).values_list("job_uid", flat=True)
     for other in Job.objects.filter(uid__in=uids).only("api_version", "kind", "manifest"):
-        rest -= referred_objects(other)
-    return sorted(rest)
+        unused -= referred_objects(other)
+    return sorted(unused)
 
 
-def _goes_with(job: Job, claim: Reference) -> bool:
-    """By the fleet's own object: one that is deleted there says nothing any more, and data is kept. Waiting jobs count."""
+def _is_deleted_with(job: Job, claim: Reference) -> bool:
+    """Whether the claim's retention is ``Delete`` and no other unfinished job, waiting ones included, refers to it.
+
+    The annotation is read from the claim that the fleet stores. If that was deleted, the data is kept.
+    """
     row = Dependent.objects.filter(kind=claim.kind, namespace=job.namespace, name=claim.name).first()
-    notes = (row.manifest.get("metadata") or {}).get("annotations") if row else None
-    if not isinstance(notes, dict) or notes.get(RETENTION) != "Delete":
+    annotations = (row.manifest.get("metadata") or {}).get("annotations") if row else None
+    if not isinstance(annotations, dict) or annotations.get(RETENTION) != "Delete":
         return False
     others = Job.objects.filter(namespace=job.namespace).exclude(pk=job.pk).exclude(state__in=Job.FINISHED)
     return not any(
@@ -105,25 +110,25 @@ def _goes_with(job: Job, claim: Reference) -> bool:
     )
 
 
-def remove(client: MemberClient, job: Job, names: Iterable[Reference]) -> list[Reference]:
-    """Removes those of them that Convoy brought there and that hold no data, or that are to go with the job.
+def remove(client: MemberClient, job: Job, references: Iterable[Reference]) -> list[Reference]:
+    """Removes the given objects from the member, except those that Convoy did not create there, and claims that are kept.
 
-    Returns the claims that are not there any more, or never were.
+    Returns the claims that the member does not have, now or from the start.
     """
     namespace, absent = job.namespace, []
-    for each in names:
-        stays = each.kind in _HOLD_DATA and not (job.deleting_at and _goes_with(job, each))
-        path = RESOURCES[each.kind].path(namespace, each.name)
+    for reference in references:
+        is_kept = reference.kind in _HOLD_DATA and not (job.deleting_at and _is_deleted_with(job, reference))
+        path = RESOURCES[reference.kind].path(namespace, reference.name)
         try:
-            found: dict[str, Any] = client.get(path)
-            metadata = found.get("metadata") or {}
-            if stays or MARK not in (metadata.get("labels") or {}):
+            current: dict[str, Any] = client.get(path)
+            metadata = current.get("metadata") or {}
+            if is_kept or MARK not in (metadata.get("labels") or {}):
                 continue
             client.delete(path, uid=metadata["uid"], version=metadata["resourceVersion"])
         except (MemberChanged, MemberDenied):
             continue
         except MemberMissing:
             pass
-        if each.kind in _HOLD_DATA:
-            absent.append(each)
+        if reference.kind in _HOLD_DATA:
+            absent.append(reference)
     return absent

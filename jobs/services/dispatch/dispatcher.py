@@ -1,11 +1,12 @@
-"""Does in a member what a work says: send the copy, suspend it, remove it.
+"""Carries out one work in its member: sends the copy of the job, suspends it, or removes it.
 
-claim → call the member, outside any transaction → record under the claim. A worker may die at any line: before the call,
-nothing happened; after it, the next one finds the copy and records it. A work whose state was changed meanwhile (the job was
-deleted, suspended, moved) is not recorded as sent; the change enqueued the next push.
+The steps are: claim the work, call the member outside any transaction, record the result under the claim. A worker may die at
+any line. If it dies before the call, nothing has happened; if it dies after the call, the next worker finds the copy in the
+member and records it. When the state of the work changes during the call (the job was deleted, suspended or moved), the work
+is not recorded as sent; that change has already enqueued the next push.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime
 from time import perf_counter
@@ -22,10 +23,10 @@ from fleet.db.prepared import JSON, NUMBER, TEXT, UID, Param
 from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
-from fleet.models import Cluster, Identity
+from fleet.models import Identity
 from fleet.services.authorization import namespace_policies
-from fleet.services.clusters import circuits, pictures
-from fleet.services.members import event_handlers, member_clients
+from fleet.services.clusters import freshness
+from fleet.services.members import event_handlers, impersonation, member_clients
 from jobs import metrics, tracing
 from jobs.core.division import shares as parts
 from jobs.core.failover.lifecycle import grace_s
@@ -34,7 +35,7 @@ from jobs.core.life.jobs import JobEvent
 from jobs.core.life.works import WorkEvent
 from jobs.core.policies.overrides_apply import CannotOverride
 from jobs.core.reasons import Code, Reason
-from jobs.events import announce_jobs, announce_works, job_event, record_event
+from jobs.events import announce_jobs, announce_works, record_event
 from jobs.kinds import gangs, registry
 from jobs.kinds.base import Kind, Manifest, Phase, Role
 from jobs.models import Job, Work
@@ -44,7 +45,10 @@ from jobs.services.dispatch import (
     member_objects,
     member_queues,
     overrides,
+    preserved_state,
     reservations,
+    resizing,
+    sent_events,
     service_accounts,
     stopping,
     topology,
@@ -53,12 +57,14 @@ from jobs.services.dispatch import (
 from jobs.services.dispatch.member_objects import NotYet, Observer, Superseded
 from jobs.services.dispatch.member_queues import QueueClosed
 from jobs.services.dispatch.reservations import CannotReserve
+from jobs.services.dispatch.sent_events import Notes
 from jobs.services.dispatch.service_accounts import AccountLacksRights
 from jobs.services.failover import division, failover
 from jobs.services.lifecycle import (
     charges,
     cycle_requests,
     provenance,
+    sizes,
     transitions,
     volume_claims,
     workload_policy,
@@ -75,7 +81,7 @@ log = get_logger(__name__)
 
 State = Work.State
 _NO_FAULT = ("done", "NotYet")
-"""Results of a try that are not shown as an error in its trace."""
+"""Results of a dispatch that its trace does not show as errors."""
 Clock = Callable[[], datetime]
 
 
@@ -90,56 +96,53 @@ _SENT = prepared.Update(_sending)
 
 
 def push(pk: int, clock: Clock) -> bool:
-    """One try at one work, which need not work out, for what is left will be tried again; False when there was none to make."""
+    """Tries to carry out one work. Returns False when it is not due, or another worker has claimed it.
+
+    A failed try is not an error: the work is released and becomes due again later.
+    """
     work = works.claim(pk, clock())
     if work is None:
         return False
     job = next(iter(_JOB.objects(uid=work.job_uid)), None)
     began = perf_counter()
-    with ExitStack() as broken:
-        broken.callback(lambda: works.give_back(work, clock(), message="an error of Convoy's own, in the worker's log"))
+    with ExitStack() as on_error:
+        on_error.callback(
+            lambda: works.give_back(work, clock(), message="internal error of Convoy; see the worker's log")
+        )
         span = tracing.dispatching(job, work)
-        broken.callback(span.end, "an error of Convoy's own")
+        on_error.callback(span.end, "internal error")
         result = _dispatch_one(work, job, clock)
-        broken.pop_all()
+        on_error.pop_all()
     span.end("" if result in _NO_FAULT else result, result=result)
     metrics.DISPATCH_SECONDS.labels(work.cluster.name, result).observe(perf_counter() - began)
     return True
 
 
 def _dispatch_one(work: Work, job: Job | None, clock: Clock) -> str:
-    """How it went, in a word; a work that was not done is given back."""
-    known = {"verb": work.state, "job": _named(work), "attempt": work.attempt, "cluster": work.cluster.name}
+    """Carries out the work, or releases it to be tried again. Returns "done" or the name of the error, as metrics have it."""
+    fields = {"verb": work.state, "job": _job_name(work), "attempt": work.attempt, "cluster": work.cluster.name}
     try:
         _act_on_state(work, job, clock)
     except ClaimLost:
-        log.warning("dispatch claim lost", **known)
+        log.warning("dispatch claim lost", **fields)
         works.give_back(work, clock(), wait_s=0)
         return "ClaimLost"
     except (MemberAway, MemberChanged, NotYet) as e:
         write = log.info if isinstance(e, NotYet) else log.warning
-        write("dispatch failed", error=str(e), **known)
+        write("dispatch failed", error=str(e), **fields)
         _wait(work, str(e), clock())
         if job is not None and work.state in (State.PENDING, State.SENDING):
-            _record_event(job, work, Code.WAITING_FOR_MEMBER, f"{work.cluster.name} does not take it yet: {e}", clock())
+            _record_reason(job, work, Code.WAITING_FOR_MEMBER, unreached.message(work.cluster, str(e)), clock())
         if isinstance(e, MemberAway) and not e.status:
             unreached.record(work, e, clock())
         else:
-            _after_contact(work, clock())
+            unreached.after_contact(work, clock())
         return type(e).__name__
-    _after_contact(work, clock())
+    unreached.after_contact(work, clock())
     return "done"
 
 
-def _after_contact(work: Work, now: datetime) -> None:
-    """A dispatch that waits for something else has asked nothing of the member, and says nothing about it."""
-    if work.is_answered:
-        circuits.answered(work.cluster, now)
-    elif work.cluster.circuit_opened_at is not None:
-        circuits.no_contact(work.cluster, now)
-
-
-def _named(work: Work) -> str:
+def _job_name(work: Work) -> str:
     return f"{work.kind}/{work.namespace}/{work.name}"
 
 
@@ -151,7 +154,7 @@ def _wait(work: Work, message: str, now: datetime) -> None:
 
 
 def _client(work: Work, clock: Clock) -> MemberClient:
-    """The member's API, to which nothing is written once the claim is lost."""
+    """A client of the member that raises `ClaimLost` before a write once the claim of the work is lost."""
 
     def answered() -> None:
         work.is_answered = True
@@ -164,25 +167,30 @@ def _act_on_state(work: Work, job: Job | None, clock: Clock) -> None:
         _withdraw(work, job, clock)
     elif work.state == State.SUSPENDING:
         _suspend(work, job, clock)
-    elif pictures.is_overtaken(work.cluster, work.created_at, clock()):
-        raise NotYet(f"it was placed before the watcher paused, and {work.cluster.name} has to be seen first")
+    elif work.state == State.APPLIED:
+        resizing.carry_out(_client(work, clock), work, job, clock)
+    elif freshness.predates_gap(work.cluster, work.created_at, clock()):
+        raise NotYet(
+            f"it was placed before a gap in watching {work.cluster.name}, whose current state is not known yet"
+        )
     elif work.state == State.SENDING or _may_be_sent(work, job, clock()):
         _send(work, job, clock)
 
 
 def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
-    """Not while an older copy may still run where we could remove it (invariant I4); else the work is now being sent.
+    """Moves the work to state Sending and returns True, unless a copy of an older attempt may still run (invariant I4).
 
-    A copy on a cluster that cannot be reached blocks no other: it is fenced by its older attempt number. One on a cluster that
-    is out of sight through a fault of ours most likely runs, and blocks, unless a person has drained that cluster.
+    A copy on an unreachable cluster does not block, unless the policy waits: its older attempt number fences it. A copy on a
+    cluster that Convoy cannot judge because of a fault of its own probably still runs. It blocks, unless that is drained.
     """
-    blocker = _older_copy(work, job) if work.attempt > 1 else None
+    waits = work.attempt > 1 and spec_of(job).waits_for_cluster
+    blocker = works.older_copy(work, job, waits=waits) if work.attempt > 1 else None
     if blocker is not None:
         works.give_back(work, now, wait_s=2.0)
-        gone = f"attempt {blocker.attempt} is being removed from {blocker.cluster.name} first"
-        if blocker.cluster.state_reason in UNJUDGED:
-            gone += f", which is {blocker.cluster.state} ({blocker.cluster.state_reason})"
-        _record_event(job, work, Code.WAITING_FOR_PURGE, gone, now)
+        message = f"attempt {blocker.attempt} is being removed from {blocker.cluster.name} first"
+        if waits or blocker.cluster.state_reason in UNJUDGED:
+            message += f", which is {blocker.cluster.state} ({blocker.cluster.state_reason})"
+        _record_reason(job, work, Code.WAITING_FOR_PURGE, message, now)
         return False
     with transaction.atomic():
         if works.advance(work, WorkEvent.BEGUN, marked=True):
@@ -193,78 +201,68 @@ def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
     return False
 
 
-def _older_copy(work: Work, job: Job) -> Work | None:
-    """A copy of an earlier attempt that may still run, and blocks this one."""
-    older = Work.objects.filter(job_uid=work.job_uid, attempt__lt=work.attempt)
-    older = older.exclude(state__in=[State.GONE, State.KEPT])
-    older = older.exclude(attempt__in=parts.counting(job.shares, job.attempt))
-    older = older.select_related("cluster").defer("cluster__access")
-    return next((copy for copy in older if copy.cluster_id == work.cluster_id or _may_run_on(copy.cluster)), None)
-
-
-def _may_run_on(cluster: Cluster) -> bool:
-    unseen = cluster.state_reason in UNJUDGED and not cluster.drained
-    return unseen or cluster.state == Cluster.State.READY
-
-
 def _send(work: Work, job: Job, clock: Clock) -> None:
     client = _client(work, clock)
     try:
         try:
-            said = _create_copy(client, work, job, clock)
+            notes = _create_copy(client, work, job, clock)
         except MemberMissing:
             member_namespaces.create(client, work.namespace, namespace_policies.profile(work.namespace))
-            said = _create_copy(client, work, job, clock)
+            notes = _create_copy(client, work, job, clock)
     except (AccountLacksRights, CannotOverride, CannotReserve, PolicyViolated, QueueClosed, Superseded) as e:
-        _refused(work, job, f"not sent to {work.cluster.name}: {e}", clock())
+        _mark_refused(work, job, f"not sent to {work.cluster.name}: {e}", clock())
         return
     except DataElsewhere as e:
-        _refused(work, job, f"not sent to {work.cluster.name}: it {e}", clock())
+        _mark_refused(work, job, f"not sent to {work.cluster.name}: it {e}", clock())
         return
     except MemberRefused as e:
-        _refused(work, job, f"{work.cluster.name} refused the job: {member_objects.refused(e)}", clock())
+        _mark_refused(work, job, f"{work.cluster.name} refused the job: {member_objects.refusal_text(e)}", clock())
         return
-    _mark_sent(work, job, clock(), said)
+    _mark_sent(work, job, clock(), notes)
 
 
-def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> Sequence[str]:
-    """The copy with all it needs, or what is missing of it; the override policies that it was written by."""
+def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> Notes:
+    """Creates the copy with what it needs, unless the member has it. Returns how the copy differs from the job's manifest."""
     spec = spec_of(job)
     kind = registry.kind_of(work.api_version, work.kind)
     uid, attempt = str(work.job_uid), work.attempt
-    written, said = overrides.manifest(job, kind, work.cluster)
-    # Before anything is made in the member: what may not run there needs nothing there.
+    written, policies = overrides.manifest(job, kind, work.cluster)
+    author = impersonation.in_name_of_author(client, work.cluster, job.submitted_by)
+    # Before anything is created in the member: a job that the policy forbids leaves nothing behind.
     profile = workload_policy.require(work.namespace, written)
     member_namespaces.follow(client, work.cluster, work.namespace, profile)
     if spec.propagate_deps:
         rows = dependents.dependents_of(job)
         volume_claims.bind(job, work.cluster, rows, clock(), anywhere=spec.data_anywhere)
-        dependents.send(client, rows)
+        dependents.send(client, rows, author)
     body = member_objects.manifest(kind, written, member_objects.labels(Identity.here(), uid, attempt))
     provenance.put_marks(kind, body, work)
     service_accounts.check(member_clients.client(work.cluster), kind, body)
+    handed_over = preserved_state.write(kind, body, job, work, spec.state_rules)
     share = division.share_of(job, attempt)
     if share is not None:
         kind.set_replicas(body, share.replicas, share.completions)
     topology.write(client, kind, body, job, work)
-    if reservations.asked(work.cluster, spec.fit):
+    kind.keep_to_nodes(body, work.node_labels or {})
+    if reservations.required(work.cluster, spec.fit):
         pods = share.replicas if share else None
         roles = [Role(role["name"], pods or role["replicas"], role["request"]) for role in job.roles]
         reservations.secure_reservations(client, work.cluster, kind, body, roles, now=clock())
+    # The pod group and the companions come before the job, whose pods refer to them from the moment they are created.
     group = gangs.bind(kind, body, kind.read(body if share else job.manifest), work.cluster.serves)
     member_queues.join(client, work.cluster, job.leaf, body, *([group[1]] if group else []))
     for resource, companion in (*([group] if group else []), *kind.companions(body)):
-        member_objects.create(client, resource, companion, uid, attempt)
-    made = member_objects.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite)
-    work.object_uid = str(made["metadata"].get("uid") or "")
-    return said
+        member_objects.create(client, resource, companion, uid, attempt, author=author)
+    created = member_objects.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite, author=author)
+    work.object_uid = str(created["metadata"].get("uid") or "")
+    return sent_events.notes(job, work, overridden_by=policies, preserved_state=handed_over)
 
 
 @transaction.atomic
-def _mark_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]) -> None:
+def _mark_sent(work: Work, job: Job, now: datetime, notes: Notes) -> None:
     lock_owners([work.job_uid])
-    done = {"claim": "", "claimed_at": None, "tries": 0, "message": ""}
-    recorded = works.advance(work, WorkEvent.SENT, applied_at=now, object_uid=work.object_uid, **done)
+    released = {"claim": "", "claimed_at": None, "tries": 0, "message": ""}
+    recorded = works.advance(work, WorkEvent.SENT, applied_at=now, object_uid=work.object_uid, **released)
     if not recorded:
         works.give_back(work, now, wait_s=0)
         return
@@ -272,30 +270,20 @@ def _mark_sent(work: Work, job: Job, now: datetime, overridden_by: Sequence[str]
     metrics.PLACED_TO_SENT_SECONDS.labels(work.cluster.name).observe(waited)
     if job.shares:
         if division.sent(job, work.attempt, now):
-            events.record_all(_sent_lines(work, job, overridden_by), now)
+            events.record_all(sent_events.lines(job, work, notes), now)
         announce_works([work], now)
         return
-    pods = sum(role["replicas"] for role in job.roles)
+    pods = sizes.pods_of(job)
     reason = Reason(Code.WAITING_FOR_PODS, f"{work.cluster.name} has the job; 0 of {pods} pods run")
-    said = {"reason": reason.as_json(), "code": reason.code}
-    if _SENT.run(uid=work.job_uid, attempt=work.attempt, **said):
-        announce_jobs([job], now, (), _sent_lines(work, job, overridden_by))  # lines that name the attempt are new
+    if _SENT.run(uid=work.job_uid, attempt=work.attempt, reason=reason.as_json(), code=reason.code):
+        announce_jobs([job], now, (), sent_events.lines(job, work, notes))
     announce_works([work], now)
 
 
-def _sent_lines(work: Work, job: Job, overridden_by: Sequence[str]) -> list[events.Line]:
-    cluster = work.cluster.name
-    lines = [job_event(job, "SyncWorkSucceed", f"Sent to {cluster} as attempt {work.attempt}")]
-    if overridden_by:
-        message = f"Written for {cluster} as {', '.join(overridden_by)} says"
-        lines.append(job_event(job, "ApplyOverridePolicySucceed", message))
-    return lines
-
-
 @transaction.atomic
-def _refused(work: Work, job: Job, message: str, now: datetime) -> None:
-    """What was made before the no is removed again; the job looks for another cluster."""
-    log.warning("member refused", job=_named(work), attempt=work.attempt, cluster=work.cluster.name, error=message)
+def _mark_refused(work: Work, job: Job, message: str, now: datetime) -> None:
+    """Records that the job cannot be sent: the job is requeued for another cluster, and the work removes what was created."""
+    log.warning("member refused", job=_job_name(work), attempt=work.attempt, cluster=work.cluster.name, error=message)
     lock_owners([work.job_uid])
     if not works.advance(work, WorkEvent.REFUSED, message=message[:500]):
         works.give_back(work, now, wait_s=0)
@@ -313,7 +301,7 @@ def _refused(work: Work, job: Job, message: str, now: datetime) -> None:
 def _suspend(work: Work, job: Job, clock: Clock) -> None:
     kind, client = registry.kind_of(work.api_version, work.kind), _client(work, clock)
     try:
-        there = member_objects.suspend(
+        exists = member_objects.suspend(
             client,
             kind.resource,
             kind,
@@ -324,14 +312,16 @@ def _suspend(work: Work, job: Job, clock: Clock) -> None:
             _success_reporter(work, job, kind, clock),
         )
     except MemberRefused as e:
-        raise NotYet(member_objects.refused(e)) from e
-    if there and not kind.ends_pods:
+        raise NotYet(member_objects.refusal_text(e)) from e
+    if exists and not kind.ends_pods:
         if _waits_for_pods(client, kind, work, job, clock):
             return
-        there = False
-    if not there:
-        # Recorded as suspended, a copy that a late sender makes after this would be one that is meant to be there.
-        if works.advance(work, WorkEvent.NOTHING_TO_SUSPEND):
+        exists = False
+    if not exists:
+        # There is no copy to suspend, so the work withdraws instead. A delayed sender may still create one: in state
+        # Suspended it would stay, while a work that withdraws removes it.
+        if works.advance(work, WorkEvent.NOTHING_TO_SUSPEND, tries=0):
+            work.tries = 0
             _withdraw(work, job, clock)
         else:
             works.give_back(work, clock(), wait_s=0)
@@ -349,36 +339,41 @@ def _suspend(work: Work, job: Job, clock: Clock) -> None:
 
 
 def _waits_for_pods(client: MemberClient, kind: Kind, work: Work, job: Job, clock: Clock) -> bool:
-    """Ends the pods of a suspended copy whose operator does not; True while some of them still save their work."""
+    """Ends the pods of a suspended copy whose operator does not do so. True while pods are still saving their work.
+
+    When all have ended, the copy is removed.
+    """
     now = clock()
     grace = grace_s(job.manifest, kind.templates(job.manifest))
     progress = stopping.stop(client, kind, work, grace, now)
     with transaction.atomic():
         if progress.deleted:
             message = (
-                f"{progress.deleted} pods of attempt {work.attempt} are to end and have {grace:g} s to save their work"
+                f"Stopping {progress.deleted} pods of attempt {work.attempt}: they have {grace:g} s to save their work"
             )
             record_event(job, "StoppingPods", message, now)
-        if progress.left:
-            works.give_back(work, now, message=f"{progress.left} pods still save their work", wait_s=stopping.AGAIN_S)
+        if progress.remaining:
+            message = f"{progress.remaining} pods are still saving their work"
+            works.give_back(work, now, message=message, wait_s=stopping.POLL_S)
             return True
     report = _success_reporter(work, job, kind, clock)
     member_objects.remove(client, kind.resource, work.namespace, work.name, str(work.job_uid), work.attempt, report)
-    stopping.end_the_last(client, kind, work)
+    # After the copy is marked for removal: its operator would replace these pods before.
+    stopping.end_last_role(client, kind, work)
     return False
 
 
 def _success_reporter(work: Work, job: Job | None, kind: Kind, clock: Clock) -> Observer:
-    """Reports a copy that has succeeded as the watcher would, which may see it later or only after its removal.
+    """Returns a callback that keeps the state of a copy, and reports it if it has succeeded, before the watcher does.
 
-    Stopped unreported, the job would run a second time. A work that has nothing to stop any more has another state after
-    the report, and its claimant writes nothing to the member (`works.renew`).
+    If such a copy were stopped without a report, the job would run a second time. The report moves the work to another state,
+    so that the claim is lost and nothing is stopped (`works.renew`).
     """
-
     if job is None or job.finished or job.deleting_at is not None:
         return member_objects.ignore
 
     def report(copy: Manifest) -> None:
+        preserved_state.keep_last(job, work, copy, clock())
         if kind.read_status(copy.get("status") or {}, 0).phase is Phase.SUCCEEDED:
             for handler in event_handlers.registered():
                 handler.on_update(work.cluster_id, kind.resource, [copy], clock())
@@ -391,14 +386,15 @@ def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
     client, uid = _client(work, clock), str(work.job_uid)
     try:
         report = _success_reporter(work, job, kind, clock)
-        gone = member_objects.remove(client, kind.resource, work.namespace, work.name, uid, work.attempt, report)
-        if not gone:
+        removed = member_objects.remove(client, kind.resource, work.namespace, work.name, uid, work.attempt, report)
+        # The job first: while it exists, its operator would use or create again what is removed below.
+        if not removed:
             raise NotYet(f"{work.cluster.name} is still removing it")
         if work.cluster.serves(RESERVATIONS.api_version, RESERVATIONS.kind):
             reservations.remove(client, uid, work.attempt)
-        for beside in (*gangs.GROUPS, *kind.companion_resources):
-            if work.cluster.serves(beside.api_version, beside.kind):
-                member_objects.remove(client, beside, work.namespace, work.name, uid, work.attempt)
+        for companion in (*gangs.GROUPS, *kind.companion_resources):
+            if work.cluster.serves(companion.api_version, companion.kind):
+                member_objects.remove(client, companion, work.namespace, work.name, uid, work.attempt)
         if job is not None:
             names = dependents.no_longer_needed(job, work)
             for claim in dependents.remove(client, job, names):
@@ -406,12 +402,12 @@ def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
     except MemberMissing as e:
         raise NotYet(e.message) from e
     except MemberRefused as e:
-        raise NotYet(member_objects.refused(e)) from e
-    _mark_gone(work, clock())
+        raise NotYet(member_objects.refusal_text(e)) from e
+    _mark_removed(work, clock())
 
 
 @transaction.atomic
-def _mark_gone(work: Work, now: datetime) -> None:
+def _mark_removed(work: Work, now: datetime) -> None:
     lock_owners([work.job_uid])
     fields = {"claim": "", "claimed_at": None, "message": ""}
     if work.state == State.WITHDRAWING:
@@ -428,8 +424,8 @@ def _mark_gone(work: Work, now: datetime) -> None:
     announce_works([work], now)
 
 
-def _record_event(job: Job, work: Work, code: Code, message: str, now: datetime) -> None:
-    """Writes why the job is not running yet, when that changed."""
+def _record_reason(job: Job, work: Work, code: Code, message: str, now: datetime) -> None:
+    """Writes why the job does not run yet, if the message has changed."""
     reason = Reason(code, message).as_json()
     number = job.attempt if work.attempt in parts.counting(job.shares, job.attempt) else work.attempt
     current = Job.objects.filter(pk=job.pk, attempt=number, state=Job.State.PLACED)

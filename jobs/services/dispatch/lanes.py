@@ -1,8 +1,9 @@
-"""The threads of one process that talk to members: no member holds more than its share, however slowly it answers.
+"""Limits how many threads of a process one member can occupy, however slowly it answers.
 
-A member that answers quickly has a lane of its own; all that are slow share one, so that many of them hold no more threads than
-one does. What finds its lane full waits here, not in a thread, and is handed out as threads leave the lane. It is kept in
-memory alone: the rows say what is due, and the sweep finds what a process that died had kept waiting.
+A member that answers quickly has a lane of its own. All slow members share one lane, so that together they occupy no more
+threads than a single member. Works whose lane is full wait here instead of blocking a thread, and are returned to the caller as
+threads leave the lane. This state is in memory only: the rows record what is due, and the sweep finds the works that a crashed
+process had waiting.
 """
 
 import threading
@@ -11,21 +12,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 SLOW_S = 2.0
-"""A member is slow from a dispatch that took longer than this until one that did not."""
-TOGETHER = 8
-"""Works handed out at once."""
+"""A member counts as slow after a dispatch that took longer than this, until one takes less."""
+BATCH = 8
+"""Works returned at once."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """Works of one member. Those that end copies and those that send some take turns, so that neither starves the other."""
+    """Works of one member. Works that end copies alternate with works that send copies, so that neither kind starves."""
 
     ends: dict[int, None] = field(default_factory=dict)
     sends: dict[int, None] = field(default_factory=dict)
 
     def take(self) -> list[int]:
         taken: list[int] = []
-        while len(taken) < TOGETHER and (self.ends or self.sends):
+        while len(taken) < BATCH and (self.ends or self.sends):
             for queue in (self.ends, self.sends):
                 if queue:
                     taken.append(next(iter(queue)))
@@ -48,9 +49,10 @@ class Lanes:
         self._size = max(1, min(self._size, size))
 
     def enter(self, member: int, *, ends: Iterable[int], sends: Iterable[int], is_suspect: bool) -> bool:
-        """Whether the thread may talk to the member now; then it has to `leave`. Else the works wait.
+        """Takes a place in the member's lane. Returns False when the lane is full; the works then wait here.
 
-        A member under suspicion fails its health checks.
+        After True, the caller must call `leave`. ``is_suspect`` means that the member fails its health checks; it then counts
+        as slow.
         """
         with self._lock:
             if is_suspect:
@@ -64,9 +66,10 @@ class Lanes:
             return False
 
     def leave(self, member: int, longest_s: float | None) -> list[int]:
-        """The thread is free again; returns works that may be tried in its place.
+        """Frees the thread's place, and returns waiting works that may be dispatched instead.
 
-        ``longest_s`` is the longest dispatch; None: there was none, and nothing is known of the member.
+        ``longest_s`` is the duration of the longest dispatch; None means that there was none, so that nothing new is known
+        about the speed of the member.
         """
         with self._lock:
             self._threads -= Counter([member])
@@ -80,7 +83,7 @@ class Lanes:
         return member not in self._slow or sum(self._threads[slow] for slow in self._slow) < self._size
 
     def _next(self) -> list[int]:
-        """Of the member that has waited longest for its turn."""
+        """Takes the next works of the member that has waited longest and whose lane has a free place."""
         for member in list(self._waiting):
             if not self._has_room(member):
                 continue

@@ -1,7 +1,7 @@
-"""The namespaces that Convoy makes in members carry the Pod Security labels of their policy, and follow it when it changes.
+"""Creates namespaces in members, and keeps the Pod Security labels of the namespaces that Convoy created up to date.
 
-A namespace of another origin keeps its own labels. What a member was last seen to have is remembered in this process
-alone: at worst it is looked at once more.
+A namespace that Convoy did not create keeps its own labels. Each process remembers the labels it has checked, which only saves
+requests.
 """
 
 from fleet.core.members import marks
@@ -18,7 +18,7 @@ _MOST_SEEN = 10_000
 
 
 def follow(client: MemberClient, cluster: Cluster, namespace: str, profile: Profile) -> None:
-    """Bring the labels of a namespace of ours up to date, the first time and whenever the profile is another one."""
+    """Updates the labels of a namespace that Convoy created. Sends a request only the first time and for a new profile."""
     key = (str(cluster.uid), namespace)
     if _seen.get(key) == profile:
         return
@@ -27,14 +27,14 @@ def follow(client: MemberClient, cluster: Cluster, namespace: str, profile: Prof
     except MemberMissing:
         return
     except (MemberDenied, MemberChanged, MemberRefused):
-        pass  # a member that lets us not look, or not write, keeps what it has
+        pass  # without the right to read or to write namespaces, the labels stay as they are
     if len(_seen) >= _MOST_SEEN:
         _seen.clear()
     _seen[key] = profile
 
 
 def create(client: MemberClient, namespace: str, profile: Profile) -> None:
-    """Creates the namespace unless it is there; a member that lets us not look is believed to have it."""
+    """Creates the namespace if it is missing. A member that does not allow to read namespaces is assumed to have it."""
     try:
         client.get(resources.NAMESPACES.path(name=namespace))
     except MemberMissing:

@@ -1,6 +1,6 @@
-"""The manifest of one copy: the job's own, with the stored override policies carried out for its cluster.
+"""The manifest of one copy: the job's manifest after the override policies that match its cluster.
 
-What the gang asks must come out as it went in: where the job fits was decided by that, and its leaf was charged for it.
+Override policies must not change the gang's roles, replicas or requests: the placement and the quota charge depend on them.
 """
 
 from collections.abc import Mapping
@@ -20,22 +20,24 @@ from jobs.models import Job, Policy
 
 
 def manifest(job: Job, kind: Kind, cluster: Cluster) -> tuple[Manifest, list[str]]:
-    """What is to be sent, and the policies that had a say in it; raises `CannotOverride`."""
+    """The manifest to send, and the names of the policies that were applied. Raises `CannotOverride`."""
     policies = [
         Override(r.namespace, r.name, overrides.parse_override_policy(r.manifest, snapshot.known_kinds()))
         for r in _STORED.objects(namespace=job.namespace)
     ]
     if not policies:
         return job.manifest, []
-    made, said = overridden(job.manifest, policies, snapshot.member_of(cluster), kind.templates)
-    reading = kind.read(made)
+    body, applied = overridden(job.manifest, policies, snapshot.member_of(cluster), kind.templates)
+    reading = kind.read(body)
     if reading.faults:
         message = "; ".join(f"{fault.field} {fault.detail}" for fault in reading.faults[:3])
-        raise CannotOverride(f"{', '.join(said)} would make it no valid {job.kind}: {message}")
-    if (asked := _asked(job.roles)) != (now := {role.name: (role.replicas, role.request) for role in reading.roles}):
-        name = next(iter(asked.keys() ^ now.keys() or {n for n in asked if asked[n] != now[n]}))
-        raise CannotOverride(f"{', '.join(said)} would change what role {name} asks: its place was chosen by that")
-    return made, said
+        raise CannotOverride(f"{', '.join(applied)} would make it an invalid {job.kind}: {message}")
+    before, after = _requests(job.roles), {role.name: (role.replicas, role.request) for role in reading.roles}
+    if before != after:
+        name = next(iter(before.keys() ^ after.keys() or {n for n in before if before[n] != after[n]}))
+        message = f"{', '.join(applied)} would change the replicas or requests of role {name}"
+        raise CannotOverride(f"{message}, for which the cluster was chosen")
+    return body, applied
 
 
 def _stored(param: Param) -> QuerySet[Policy]:
@@ -45,5 +47,5 @@ def _stored(param: Param) -> QuerySet[Policy]:
 _STORED = prepared.Rows(_stored)
 
 
-def _asked(roles: list[Mapping[str, Any]]) -> dict[str, tuple[int, Mapping[str, int]]]:
+def _requests(roles: list[Mapping[str, Any]]) -> dict[str, tuple[int, Mapping[str, int]]]:
     return {role["name"]: (role["replicas"], role["request"]) for role in roles}

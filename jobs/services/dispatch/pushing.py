@@ -1,7 +1,6 @@
-"""Tries works as messages name them: in the lane of their member, and none longer than the others can wait.
+"""Dispatches the works that a task message names, each in the lane of its member (`lanes`).
 
-A thread holds its place in a lane for one turn. What is left of its message after that waits like any other work, and so
-does what finds the lane full.
+A thread keeps its place in a lane for at most one turn. The rest of its works is enqueued again as new messages.
 """
 
 from collections import defaultdict, deque
@@ -17,10 +16,11 @@ from fleet.db import isolation
 from jobs.models import Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.dispatch.dispatcher import Clock
-from jobs.services.dispatch.lanes import TOGETHER, Lanes
+from jobs.services.dispatch.lanes import BATCH, Lanes
 from jobs.services.lifecycle import works
 
 _TURN_S = 1.0
+"""How long a thread goes on dispatching to one member while other members may wait for a thread."""
 LANES = Lanes(settings.CONVOY_DISPATCH.member_threads)
 
 
@@ -34,7 +34,7 @@ class _Batch:
 
 
 def push(pks: Sequence[int], clock: Clock) -> None:
-    """One try at each of the works, in the lanes of their members."""
+    """Tries each of the works once, in the lane of its member."""
     for member, batch in _by_member(pks).items():
         if LANES.enter(member, ends=batch.ends, sends=batch.sends, is_suspect=batch.is_suspect):
             _push_in_turn(member, batch, clock)
@@ -52,19 +52,19 @@ def _by_member(pks: Sequence[int]) -> dict[int, _Batch]:
 
 def _push_in_turn(member: int, batch: _Batch, clock: Clock) -> None:
     began, longest_s = monotonic(), None
-    left = deque([*batch.ends, *batch.sends])
+    pending = deque([*batch.ends, *batch.sends])
     try:
-        while left and monotonic() - began < _TURN_S:
-            took_s = _try_one(left.popleft(), clock)
+        while pending and monotonic() - began < _TURN_S:
+            took_s = _try_one(pending.popleft(), clock)
             longest_s = max(took_s, longest_s or 0.0) if took_s is not None else longest_s
     finally:
-        ready = [*left, *LANES.leave(member, longest_s)]
-        for start in range(0, len(ready), TOGETHER):
-            events.enqueue("jobs.push", *ready[start : start + TOGETHER])
+        ready = [*pending, *LANES.leave(member, longest_s)]
+        for start in range(0, len(ready), BATCH):
+            events.enqueue("jobs.push", *ready[start : start + BATCH])
 
 
 def _try_one(pk: int, clock: Clock) -> float | None:
-    """How long the work kept the thread; None: there was nothing to do."""
+    """Returns how long the dispatch took, in seconds, or None when there was nothing to do."""
     began = monotonic()
     result = isolation.run("jobs.push", [pk], lambda: dispatcher.push(pk, clock))
     return monotonic() - began if result is None or result[0] else None

@@ -1,7 +1,7 @@
-"""Holds a gang's capacity in the member before the job is sent: all of its reservations, or none and another cluster.
+"""Reserves a gang's capacity in the member before the job is sent: either all pods get a reservation, or the job is requeued.
 
-Idempotent like everything that is sent: names follow from the job and the attempt, so a worker that takes over finds what is
-there. What is left behind by a lost member ends there by itself. Nothing is read from the database or written to it here.
+Idempotent: the names follow from the job and the attempt, so that another worker finds the reservations that exist.
+Reservations in a member that is lost expire there. This module does not use the database.
 """
 
 from collections.abc import Sequence
@@ -24,52 +24,58 @@ MARKS = (marks.FLEET, marks.JOB_UID, marks.ATTEMPT, marks.MANAGED_BY)
 
 
 class CannotReserve(Exception):
-    """The member does not hold the gang in time, or holds it no more."""
+    """The member did not reserve the gang's capacity in time, or no longer reserves it."""
 
 
-def asked(cluster: Cluster, fit: str) -> bool:
-    """Whether the cluster is to hold a gang whose policy asks for ``fit``; `CannotReserve` when it is and cannot."""
+def required(cluster: Cluster, fit: str) -> bool:
+    """Whether the gang needs reservations in this cluster, given ``fit`` of its policy.
+
+    Raises `CannotReserve` when it does and the cluster cannot reserve.
+    """
     if fits.chosen(cluster.labels, cluster.offer, fit) != fits.RESERVATION:
         return False
-    if why := cluster.offer.refusal:
-        raise CannotReserve(f"it {why}")
+    if refusal := cluster.offer.refusal:
+        raise CannotReserve(f"it {refusal}")
     return True
 
 
 def secure_reservations(
-    client: MemberClient, cluster: Cluster, kind: Kind, made: Manifest, roles: Sequence[Role], *, now: datetime
+    client: MemberClient, cluster: Cluster, kind: Kind, body: Manifest, roles: Sequence[Role], *, now: datetime
 ) -> None:
-    """Returns when the member holds every pod of ``made``; raises `NotYet` while it is at it."""
-    labels = made["metadata"]["labels"]
-    reservations.bind(kind, made, fits.KOORDINATOR if cluster.offer.scheduler.startswith(fits.KOORDINATOR) else "")
+    """Creates missing reservations, makes ``body`` use them, and returns once every pod has one.
+
+    Raises `NotYet` while the member's scheduler is working on it, `CannotReserve` when that takes too long or has failed.
+    """
+    labels = body["metadata"]["labels"]
+    reservations.bind(kind, body, fits.KOORDINATOR if cluster.offer.scheduler.startswith(fits.KOORDINATOR) else "")
     ttl = timedelta(seconds=settings.CONVOY_DISPATCH.reservation_ttl_s)
-    wanted = reservations.bodies(kind, made, roles, {key: labels[key] for key in MARKS}, ttl)
-    found = _found(client, labels[marks.JOB_UID], labels[marks.ATTEMPT])
-    there = {each["metadata"]["name"] for each in found}
-    for body in wanted:
-        if body["metadata"]["name"] not in there:
+    wanted = reservations.bodies(kind, body, roles, {key: labels[key] for key in MARKS}, ttl)
+    existing = _list_reservations(client, labels[marks.JOB_UID], labels[marks.ATTEMPT])
+    names = {reservation["metadata"]["name"] for reservation in existing}
+    for reservation in wanted:
+        if reservation["metadata"]["name"] not in names:
             try:
-                found.append(client.create(RESERVATIONS.path(), body))
+                existing.append(client.create(RESERVATIONS.path(), reservation))
             except MemberExists:
                 continue
-    state, message = reservations.progress(wanted, found)
-    is_late = _age(found, now) > timedelta(seconds=settings.CONVOY_DISPATCH.reservation_wait_s)
+    state, message = reservations.progress(wanted, existing)
+    is_late = _age(existing, now) > timedelta(seconds=settings.CONVOY_DISPATCH.reservation_wait_s)
     if state is Progress.LOST or (state is Progress.PENDING and is_late):
         raise CannotReserve(message)
     if state is Progress.PENDING:
         raise NotYet(message)
 
 
-def _age(found: Sequence[Manifest], now: datetime) -> timedelta:
-    """Of the oldest, by the member's word for when it was made."""
-    times = [datetime.fromisoformat(each["metadata"]["creationTimestamp"]) for each in found]
+def _age(existing: Sequence[Manifest], now: datetime) -> timedelta:
+    """The age of the oldest reservation, by the creation time that the member reports."""
+    times = [datetime.fromisoformat(reservation["metadata"]["creationTimestamp"]) for reservation in existing]
     return now - min(times, default=now)
 
 
 def remove(client: MemberClient, job_uid: str, attempt: int) -> None:
-    """Gives back what the member holds for the attempt."""
-    for each in _found(client, job_uid, str(attempt)):
-        metadata = each["metadata"]
+    """Deletes the reservations of the attempt."""
+    for reservation in _list_reservations(client, job_uid, str(attempt)):
+        metadata = reservation["metadata"]
         try:
             path = RESERVATIONS.path(name=metadata["name"])
             client.delete(path, uid=metadata["uid"], version=metadata["resourceVersion"])
@@ -77,7 +83,7 @@ def remove(client: MemberClient, job_uid: str, attempt: int) -> None:
             continue
 
 
-def _found(client: MemberClient, job_uid: str, attempt: str) -> list[Manifest]:
+def _list_reservations(client: MemberClient, job_uid: str, attempt: str) -> list[Manifest]:
     selector = f"{marks.JOB_UID}={job_uid},{marks.ATTEMPT}={attempt}"
     try:
         return list(client.list(RESERVATIONS.path(), {"labelSelector": selector})["items"])

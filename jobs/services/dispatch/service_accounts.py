@@ -1,7 +1,7 @@
-"""Whether a job's pods may do in a member what they have to, as their ServiceAccount; asked at join and before sending.
+"""Checks whether the ServiceAccount of a job's pods has the permissions that the pods need in a member.
 
-DLRover's master makes the workers itself: without the rights to do so it starts, and nothing ever trains. A member that does
-not let us ask is sent the job.
+The check is made when a cluster joins and before a job is sent. DLRover's master creates the workers itself: without the
+permission to do so, the master starts but the job never trains. If the member does not allow the check, the job is sent.
 """
 
 from fleet.member import discovery
@@ -12,42 +12,45 @@ from jobs.kinds import registry
 from jobs.kinds.base import Kind, Manifest
 from jobs.models import Job
 
-_USUAL_NAMESPACE = "dlrover"
-_NAMESPACES = 10
+_DEFAULT_NAMESPACE = "dlrover"
+_MAX_NAMESPACES = 10
 
 
 class AccountLacksRights(Exception):
-    """Sent there the job could not run; the message names the ServiceAccount and what it lacks."""
+    """The job could not run in the member. The message names the ServiceAccount and the missing permissions."""
 
 
 def needs() -> list[AccountNeeds]:
-    """By kind, for the namespaces of jobs that are not finished, or else the one that such jobs are usually in."""
-    return [needed for kind in registry.everything() for needed in _of_kind(kind)]
+    """The permissions that the pods of each kind need, in the namespaces that have unfinished jobs of that kind.
+
+    A kind without unfinished jobs is checked in `_DEFAULT_NAMESPACE`.
+    """
+    return [account_needs for kind in registry.everything() for account_needs in _needs_of_kind(kind)]
 
 
-def _of_kind(kind: Kind) -> list[AccountNeeds]:
-    asked = kind.account_rights({})
-    if asked is None:
+def _needs_of_kind(kind: Kind) -> list[AccountNeeds]:
+    required = kind.account_rights({})
+    if required is None:
         return []
     rows = Job.objects.filter(api_version=kind.resource.api_version, kind=kind.resource.kind)
     rows = rows.exclude(state__in=Job.FINISHED).order_by("namespace")
-    namespaces = list(rows.values_list("namespace", flat=True).distinct()[:_NAMESPACES])
+    namespaces = list(rows.values_list("namespace", flat=True).distinct()[:_MAX_NAMESPACES])
     return [
-        AccountNeeds(kind.resource, asked.owner, asked.account, namespace, asked.rights)
-        for namespace in namespaces or [_USUAL_NAMESPACE]
+        AccountNeeds(kind.resource, required.owner, required.account, namespace, required.rights)
+        for namespace in namespaces or [_DEFAULT_NAMESPACE]
     ]
 
 
 def check(client: MemberClient, kind: Kind, body: Manifest) -> None:
-    """Raises `AccountLacksRights` when a pod of the job would lack a right that it needs."""
-    asked = kind.account_rights(body)
-    if asked is None:
+    """Raises `AccountLacksRights` when the ServiceAccount of the job's pods lacks a permission that they need."""
+    required = kind.account_rights(body)
+    if required is None:
         return
     namespace = body["metadata"]["namespace"]
     try:
-        lacks = discovery.account_lacks(client, namespace, asked.account, asked.rights)
+        missing = discovery.account_lacks(client, namespace, required.account, required.rights)
     except (MemberDenied, MemberMissing):
         return
-    if lacks:
-        what = f"ServiceAccount {asked.account} in namespace {namespace} may not {', '.join(lacks)}"
-        raise AccountLacksRights(f"{what}, as {asked.owner} must: bind it to a role with these rights")
+    if missing:
+        problem = f"ServiceAccount {required.account} in namespace {namespace} may not {', '.join(missing)}"
+        raise AccountLacksRights(f"{problem}, as {required.owner} must: bind it to a role with these permissions")

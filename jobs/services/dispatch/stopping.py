@@ -1,9 +1,9 @@
-"""Ends the running pods of a suspended copy, over the wire, where the kind's own operator does not. No database here.
+"""Ends the running pods of a suspended copy in its member, for kinds whose operator does not do so.
 
-DLRover's suspend switch only keeps new pods from being made, and its master makes the workers without the grace period of
-their template. So, once the switch is set: the pods are deleted with the job's own grace, and SIGTERM is their notice to save;
-when they are gone the copy is removed, and the pod they needed until then goes with it. Idempotent: what leaves already keeps
-the time it has.
+DLRover's suspend field only stops the creation of new pods, and its master creates the workers without the grace period of
+their template. Therefore, after the copy is suspended, Convoy deletes the pods with the job's own grace period; SIGTERM tells
+them to save their work. When they have ended, the copy is removed, and with it the master, which they needed until then.
+Idempotent: a pod that is already ending keeps its grace period. This module does not use the database.
 """
 
 import contextlib
@@ -19,26 +19,27 @@ from fleet.member.errors import MemberChanged, MemberDenied, MemberMissing
 from jobs.kinds.base import Kind
 from jobs.models import Work
 
-AGAIN_S = 1.0
-"""How long after one look the next follows."""
+POLL_S = 1.0
+"""How long the work waits between two calls of `stop`."""
 _OVERDUE = timedelta(seconds=5)
-"""A pod that is still shown so long after its time is on a node that does not answer, and is not waited for."""
+"""A pod that exists so long after the end of its grace period is on a node that does not answer. It is not waited for."""
 _LAST_GRACE_S = 1
 _ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """How far it is: pods deleted now, and pods that are still to be waited for, these included."""
+    """Progress: pods deleted by this call, and pods to wait for (the deleted ones included)."""
 
     deleted: int
-    left: int
+    remaining: int
 
 
 def stop(client: MemberClient, kind: Kind, work: Work, grace_s: float, now: datetime) -> Stopping:
-    """Deletes the copy's pods, but for those the others need to save their work; the next look says what is left.
+    """Deletes the copy's pods, except the role that the others need to save their work (`Kind.ended_last`).
 
-    A member that lets us not delete pods has none left to wait for: it ends them with the copy, in their own grace period.
+    Call it again until no pods remain. A member that does not allow to list or delete pods reports none: they then end when the
+    copy is removed, with their own grace period.
     """
     try:
         alive = [pod for pod in _pods(client, work) if _role(kind, pod) != kind.ended_last]
@@ -50,8 +51,11 @@ def stop(client: MemberClient, kind: Kind, work: Work, grace_s: float, now: date
     return Stopping(len(fresh), sum(not _is_overdue(pod, now) for pod in alive))
 
 
-def end_the_last(client: MemberClient, kind: Kind, work: Work) -> None:
-    """Ends at once what nothing needs any more, after its copy is marked for removal: its operator would replace it before."""
+def end_last_role(client: MemberClient, kind: Kind, work: Work) -> None:
+    """Ends the pods of the role `Kind.ended_last` at once.
+
+    Call it only when the copy is marked for removal, because its operator would replace these pods before.
+    """
     with contextlib.suppress(MemberDenied):
         for pod in _pods(client, work):
             if _role(kind, pod) == kind.ended_last and not pod["metadata"].get("deletionTimestamp"):

@@ -1,7 +1,7 @@
-"""Writes into a copy what was decided about where its pods go: ranks in the order of switches, and a required domain.
+"""Writes the topology decisions for a gang into its copy: ranks in the order of network switches, and a required domain.
 
-Read from the binding of the attempt that is sent, so a copy that is sent again is written again alike. What the member's
-scheduler makes of ranks is its own affair; a required domain it keeps, for it is written as what every scheduler knows.
+They are read from the binding of the attempt, so a copy that is sent again is the same. The member's scheduler may ignore the
+ranks. It respects a required domain, which is written as a node selector or as node affinity.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ from jobs.snapshot_topology import whereabouts
 
 
 def placement(job: Job, attempt: int) -> dict[str, Any]:
-    """What is kept of where this attempt was placed; empty when no nodes were chosen."""
-    return next((found or {} for (found,) in _PLACEMENT.values(job=job.pk, attempt=attempt)), {})
+    """The stored placement of the attempt. Empty when no nodes were chosen."""
+    return next((stored or {} for (stored,) in _PLACEMENT.values(job=job.pk, attempt=attempt)), {})
 
 
 _PLACEMENT = prepared.Rows(
@@ -34,16 +34,16 @@ _PLACEMENT = prepared.Rows(
 
 
 def write(client: MemberClient, kind: Kind, body: Manifest, job: Job, work: Work) -> None:
-    """Into ``body``, in place. Nothing for a gang on nodes that report neither their place nor their links."""
-    found = placement(job, work.attempt)
+    """Changes ``body`` in place. Does nothing for a gang on nodes that report neither network location nor GPU links."""
+    stored = placement(job, work.attempt)
     within = within_of(job.roles)
-    if within.required and found and (nodes := _names(found)):
-        key, values = _pin(work.cluster, within, found["shared"], nodes)
+    if within.required and stored and (nodes := _node_names(stored)):
+        key, values = _required_label(work.cluster, within, stored["shared"], nodes)
         ranks.pin(kind, body, key, values)
-    sets = gpu_sets.decide_gpu_sets(client, job, work.attempt, work.cluster) if found else {}
-    if found.get("switches") or sets:
-        ranks.write(kind, body, found["nodes"])
-        ranks.write_gpus(kind, body, found["nodes"], sets)
+    sets = gpu_sets.decide_gpu_sets(client, job, work.attempt, work.cluster) if stored else {}
+    if stored.get("switches") or sets:
+        ranks.write(kind, body, stored["nodes"])
+        ranks.write_gpus(kind, body, stored["nodes"], sets)
 
 
 def within_of(roles: Sequence[Mapping[str, Any]]) -> TopologyConstraint:
@@ -51,21 +51,21 @@ def within_of(roles: Sequence[Mapping[str, Any]]) -> TopologyConstraint:
     return demand.within if demand else TopologyConstraint()
 
 
-def _names(found: Mapping[str, Any]) -> list[str]:
-    return list(dict.fromkeys(node for runs in found["nodes"].values() for node, _ in runs))
+def _node_names(stored: Mapping[str, Any]) -> list[str]:
+    return list(dict.fromkeys(node for runs in stored["nodes"].values() for node, _ in runs))
 
 
-def _pin(
+def _required_label(
     cluster: Cluster, within: TopologyConstraint, shared: Mapping[str, str], nodes: Sequence[str]
 ) -> tuple[str, list[str]]:
-    """The label and its values that hold the domain: its own label where nodes have one, else the names of its nodes."""
+    """A node label and the values that select exactly the nodes of the domain: the domain's own label, else hostnames."""
     level = within.level if within.level is not None else max(map(network.LEVELS.index, shared), default=-1)
     name = network.LEVELS[level] if level >= 0 else ""
     where = whereabouts()
     rows = {row.name: row for row in Node.objects.filter(cluster=cluster)}
     first = rows.get(nodes[0])
     if name not in shared or first is None:
-        return HOSTNAME, sorted({_hostname(rows, each) for each in nodes})
+        return HOSTNAME, sorted({_hostname(rows, name) for name in nodes})
     domain = where.domain(first)[: level + 1]
     inside = [row for row in rows.values() if where.domain(row)[: level + 1] == domain]
     for key in where.labels_of(cluster.pk)[name]:

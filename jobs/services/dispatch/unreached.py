@@ -1,6 +1,8 @@
-"""What an unanswered dispatch means for other jobs: the circuit may open, and then each job that waits for it has that reason.
+"""Records whether a member answered a dispatch.
 
-Most of these jobs are not tried before the circuit closes, so none of their own dispatches would record a reason.
+When an unanswered one opens the member's circuit breaker, all jobs waiting for the member get the reason.
+
+Most of these jobs are not dispatched before the circuit closes, so their own dispatches would not record it.
 """
 
 from datetime import datetime
@@ -14,31 +16,46 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs
 from jobs.models import Job, Work
 
-_TOGETHER = 100
+_CHUNK = 100
 
 
 def record(work: Work, error: MemberAway, now: datetime) -> None:
-    """Counts it against the member."""
+    """Counts the failure against the member, and writes the reason to waiting jobs if its circuit is open."""
     if circuits.unanswered(work.cluster, error.message, now):
         cluster = Cluster.objects.only("name", "circuit_opened_at").filter(pk=work.cluster_id).first()
         if cluster is not None and cluster.circuit_opened_at is not None:
             _write_reasons(cluster, now)
 
 
+def after_contact(work: Work, now: datetime) -> None:
+    """Updates the member's circuit breaker after a dispatch that did not time out.
+
+    A dispatch that sent no request to the member, because it waits for something else, is no evidence that it answers.
+    """
+    if work.is_answered:
+        circuits.answered(work.cluster, now)
+    elif work.cluster.circuit_opened_at is not None:
+        circuits.no_contact(work.cluster, now)
+
+
 def waiting_message(cluster: Cluster) -> str:
-    return f"{cluster.name} does not take it yet: {cluster.circuit_message}"
+    return message(cluster, cluster.circuit_message)
+
+
+def message(cluster: Cluster, error: str) -> str:
+    return f"not sent to {cluster.name} yet: {error}"
 
 
 def _write_reasons(cluster: Cluster, now: datetime) -> None:
     reason = Reason(Code.WAITING_FOR_MEMBER, waiting_message(cluster)).as_json()
     waiting = Job.objects.filter(cluster_id=cluster.pk, state=Job.State.PLACED, deleting_at__isnull=True)
-    known = waiting.order_by("pk").values_list("pk", "reason")
-    pks = [pk for pk, known_reason in known if (known_reason or {}).get("message") != reason["message"]]
-    for start in range(0, len(pks), _TOGETHER):
+    rows = waiting.order_by("pk").values_list("pk", "reason")
+    pks = [pk for pk, stored in rows if (stored or {}).get("message") != reason["message"]]
+    for start in range(0, len(pks), _CHUNK):
         with transaction.atomic():
-            # Read anew under the lock: a job that left meanwhile has another reason.
+            # Read again under the lock: a job that is no longer waiting has another reason by now.
             jobs = list(
-                waiting.filter(pk__in=pks[start : start + _TOGETHER]).order_by("pk").select_for_update(no_key=True)
+                waiting.filter(pk__in=pks[start : start + _CHUNK]).order_by("pk").select_for_update(no_key=True)
             )
             for job in jobs:
                 job.reason = reason

@@ -1,1 +1,1 @@
-"""Failover: why attempts fail, how jobs leave clusters, copies that return, and the shares of divided jobs."""
+"""Failover: records why attempts fail, moves jobs off clusters, resumes copies on recovered clusters, and handles shares."""

@@ -1,7 +1,7 @@
-"""Pods that restart in place again and again: their job reports that it runs, and makes no progress.
+"""Detects crash loops: pods that restart in place again and again, while their job reports that it is running.
 
-Under ``restartPolicy: OnFailure`` or ``Always`` a member never ends such a job. From `crash_loop_restarts` on a pod counts
-until it has kept running for half as long as an unhealthy job is tolerated; short runs between two crashes change nothing.
+Under ``restartPolicy: OnFailure`` or ``Always`` a member never ends such a job. A pod is in a crash loop after
+`crash_loop_restarts` restarts, until it has run without a restart for half of the time that an unhealthy job is tolerated.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ class CrashLoop:
 
 
 def tolerated_s(job: Job) -> float:
-    """Seconds that a crash loop is tolerated: as the policy says of an unhealthy job, else `crash_loop_s`."""
+    """How many seconds a crash loop is tolerated: the toleration of the policy's application failover, else `crash_loop_s`."""
     by_policy = spec_of(job).application_toleration_s
     return settings.CONVOY_FAILOVER.crash_loop_s if by_policy is None else by_policy
 
@@ -40,12 +40,15 @@ def rows(uids: Iterable[object]) -> list[Pod]:
 
 
 def find(job: Job, pods: Iterable[Pod], now: datetime, *, attempt: int | None = None) -> CrashLoop | None:
-    """The worst crash loop of the job's current attempt among ``pods``, or of the given one: that of a share."""
+    """The worst crash loop among the ``pods`` of the given attempt; of the job's current attempt if none is given.
+
+    ``pods`` are those that `rows` returns.
+    """
     number = job.attempt if attempt is None else attempt
-    current = [pod for pod in pods if pod.job_uid == job.uid and pod.attempt == number]
-    # The policy is read for jobs with such pods only: this is asked at every report of every job.
-    settled = timedelta(seconds=tolerated_s(job) / 2) if current else timedelta()
-    for pod in current:
-        if pod.running_since is None or now - pod.running_since < settled:
+    restarting = [pod for pod in pods if pod.job_uid == job.uid and pod.attempt == number]
+    # The policy is read only if there are such pods, because this runs for every report of every job.
+    stable_after = timedelta(seconds=tolerated_s(job) / 2) if restarting else timedelta()
+    for pod in restarting:
+        if pod.running_since is None or now - pod.running_since < stable_after:
             return CrashLoop(pod.name, pod.restarts, pod.exit_code)
     return None

@@ -1,8 +1,8 @@
-"""The shares of a divided job as they are sent, ended, lost and regained; and what the whole job is by them.
+"""Changes the shares of a divided job: they are sent, succeed, fail, are lost, and are regained.
 
-The job's row holds its shares, so a change of one locks the row. Works carry out what is decided here; no member is
-touched. A share is an attempt: the rules of attempts (holds, works, history, fencing) apply to each share. What members
-report of shares is applied by `jobs.services.follow.division_status`.
+The shares are stored in the job's row, so every change locks it. No member is contacted here: works carry the decisions out. A
+share is an attempt, so the rules of attempts (holds, works, history, fencing) apply to each share. Reports of members are
+applied by `jobs.services.follow.division_status`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,37 +27,41 @@ from jobs.services.lifecycle import charges, cycle_requests, transitions, works
 
 
 def share_of(job: Job, attempt: int) -> Share | None:
-    """The share that an attempt of the job is to run."""
+    """The live share with that attempt number, if there is one."""
     return parts.find_live_share(parts.of_stored(job.shares), attempt)
 
 
 @transaction.atomic
 def sent(job: Job, attempt: int, now: datetime) -> bool:
-    """The member has the share's copy; False when that was recorded already, or the share has gone on since."""
-    fresh = _locked(job)
-    share = share_of(fresh, attempt) if fresh else None
-    if fresh is None or share is None or share.state is not ShareState.PLACED:
+    """Records that the member has the share's copy. Returns False if the share is no longer in state Placed."""
+    locked = _locked(job)
+    share = share_of(locked, attempt) if locked else None
+    if locked is None or share is None or share.state is not ShareState.PLACED:
         return False
-    write(fresh, parts.after(share, ShareEvent.SENT), now)
+    write(locked, parts.after(share, ShareEvent.SENT), now)
     return True
 
 
 def regain(job: Job, share: Share, now: datetime) -> Share | None:
-    """The lost share, whose copy runs on, as one that stands; None when it was not left for its cluster's sake."""
+    """Makes a lost share whose copy still runs a current one again, and returns it.
+
+    None if the share did not leave because its cluster was lost, or must still leave it.
+    """
     work = returns.copy_of(job, share.attempt)
     if work is None or not returns.may_stay(job, work.cluster, now):
         return None
     ended = Attempt.objects.filter(job=job, number=share.attempt, outcome=Outcome.LOST)
     if not ended.update(ended_at=None, outcome="", message="", cause="", evidence=None):
         return None
-    record_event(job, "StaysOnCluster", f"{share.cluster} is back before another place was found", now)
+    record_event(job, "StaysOnCluster", f"{share.cluster} recovered before the share was placed elsewhere", now)
     return parts.regained(share, ShareEvent.REGAINED)
 
 
 def succeed(job: Job, share: Share, status: Mapping[str, Any], message: str, now: datetime) -> None:
-    """A share has succeeded: believed whatever it was left or its job was stopped for, for work that is done is not done again.
+    """Records that a share has succeeded, and releases its hold.
 
-    What it held is free. Once the job has ended, copies that were to be suspended have nothing left to stop.
+    This counts even if the share was lost or its job was stopped before, so that completed work is not repeated. When the whole
+    job has ended, works that were to suspend copies have nothing left to stop.
     """
     if share.state is ShareState.LOST:
         share = parts.regained(share, ShareEvent.REGAINED)
@@ -73,32 +77,33 @@ def succeed(job: Job, share: Share, status: Mapping[str, Any], message: str, now
 def leave(
     job: Job, attempt: int, outcome: Outcome, reason: Reason, now: datetime, *, purge: PurgeMode = PurgeMode.GRACEFULLY
 ) -> bool:
-    """Takes one share off its cluster, to wait for another one; the others stay. False when it had left already."""
-    fresh = _locked(job)
-    share = share_of(fresh, attempt) if fresh else None
-    if fresh is None or share is None or fresh.state not in DIVIDED or fresh.suspended or fresh.deleting_at:
+    """Makes one share leave its cluster and wait for another one; the other shares stay. False if it had left already."""
+    locked = _locked(job)
+    share = share_of(locked, attempt) if locked else None
+    if locked is None or share is None or locked.state not in DIVIDED or locked.suspended or locked.deleting_at:
         return False
-    reason = replace(reason, cause=evidence.note(fresh, attempt, outcome))
-    _end(fresh, [attempt], outcome, reason.message, now)
-    if spent := failover.budget_spent(fresh):
-        fail(fresh, share, failover.exhausted(spent, reason), now, copy_ended=share.state is ShareState.BACKOFF)
+    reason = replace(reason, cause=evidence.determine(locked, attempt, outcome))
+    _end(locked, [attempt], outcome, reason.message, now)
+    if spent := failover.budget_spent(locked):
+        fail(locked, share, failover.exhausted(spent, reason), now, copy_ended=share.state is ShareState.BACKOFF)
         return True
     record_event(
-        fresh, "Moving", f"Share of {share.replicas} leaves {share.cluster}: {reason.message}", now, warning=True
+        locked, "Moving", f"Share of {share.replicas} leaves {share.cluster}: {reason.message}", now, warning=True
     )
-    transitions.enter(fresh, JobEvent.SHARE_LEFT)
-    fresh.reason = reason.as_json()
-    write(fresh, parts.as_lost(share, ShareEvent.LEFT), now)
-    if fresh.state == Job.State.MOVING:
-        _purge(fresh, attempt, purge, now)
+    transitions.enter(locked, JobEvent.SHARE_LEFT)
+    locked.reason = reason.as_json()
+    write(locked, parts.as_lost(share, ShareEvent.LEFT), now)
+    if locked.state == Job.State.MOVING:
+        _purge(locked, attempt, purge, now)
     else:
-        _purge(fresh, attempt, PurgeMode.DIRECTLY, now)
+        # No replacement will be placed, so nothing would trigger a later removal.
+        _purge(locked, attempt, PurgeMode.DIRECTLY, now)
     cycle_requests.request()
     return True
 
 
 def write(job: Job, share: Share, now: datetime) -> None:
-    """Stores the share and what the job is by it; nothing when both are as they were."""
+    """Stores the share and the state of the job that follows from its shares. Does nothing if neither has changed."""
     before = [getattr(job, name) for name in shares.SAVED]
     shares.update_job_state(job, parts.replace_share(parts.of_stored(job.shares), share), now)
     if before == [getattr(job, name) for name in shares.SAVED]:
@@ -110,12 +115,15 @@ def write(job: Job, share: Share, now: datetime) -> None:
 
 
 def fail(job: Job, share: Share, reason: Reason, now: datetime, *, copy_ended: bool) -> None:
-    """One share has failed for good, and with it the job: the others are stopped, and then its quota is free."""
+    """Ends the job because one of its shares has finally failed: the other shares are stopped, which frees their quota.
+
+    ``copy_ended`` says whether the copy of the failed share has ended by itself.
+    """
     stored = parts.replace_share(parts.of_stored(job.shares), share)
     others = [n for n in parts.counting(job.shares, job.attempt) if n != share.attempt]
-    ended = [each.attempt for each in stored if each.state in (ShareState.SUCCEEDED, ShareState.BACKOFF)]
+    ended = [other.attempt for other in stored if other.state in (ShareState.SUCCEEDED, ShareState.BACKOFF)]
     ended = [n for n in ended if n != share.attempt] + ([share.attempt] if copy_ended else [])
-    reason = replace(reason, cause=evidence.note(job, share.attempt, Outcome.FAILED))
+    reason = replace(reason, cause=evidence.determine(job, share.attempt, Outcome.FAILED))
     _end(job, [share.attempt], Outcome.FAILED, reason.message, now)
     _end(job, others, Outcome.FAILED, f"the share on {share.cluster} failed", now)
     works.withdraw_live(job, now, ended=ended)
@@ -129,29 +137,32 @@ def fail(job: Job, share: Share, reason: Reason, now: datetime, *, copy_ended: b
 
 
 def _end(job: Job, numbers: Sequence[int], outcome: Outcome, message: str, now: datetime) -> None:
-    """Closes attempts. What they held stays held until their copies are gone."""
+    """Closes attempts. Their holds remain until their copies are removed."""
     rows = Attempt.objects.filter(job=job, number__in=numbers, ended_at__isnull=True)
     rows.update(ended_at=now, outcome=outcome, message=message[:500])
 
 
 @transaction.atomic
 def end_unhealthy(job: Job, attempt: int, reason: Reason, now: datetime) -> bool:
-    """The job fails by a share that runs and cannot succeed, for its policy knows no failover; False when that has left."""
-    fresh = _locked(job)
-    share = share_of(fresh, attempt) if fresh else None
-    if fresh is None or share is None or fresh.state not in DIVIDED or fresh.suspended or fresh.deleting_at:
+    """Ends the job because a share is in a crash loop and the policy has no application failover.
+
+    False if the share has left its cluster.
+    """
+    locked = _locked(job)
+    share = share_of(locked, attempt) if locked else None
+    if locked is None or share is None or locked.state not in DIVIDED or locked.suspended or locked.deleting_at:
         return False
-    fail(fresh, share, reason, now, copy_ended=False)
+    fail(locked, share, reason, now, copy_ended=False)
     return True
 
 
 @transaction.atomic
 def recover(job: Job, attempt: int, now: datetime) -> None:
-    """The pods of a share that restarted again and again keep running: no report of its member comes to say so."""
-    fresh = _locked(job)
-    share = share_of(fresh, attempt) if fresh else None
-    if fresh is not None and share is not None and share.state is not ShareState.BACKOFF and fresh.state in DIVIDED:
-        write(fresh, replace(share, unhealthy_since=""), now)
+    """Records that the crash loop of a share is over. The member sends no report when that happens."""
+    locked = _locked(job)
+    share = share_of(locked, attempt) if locked else None
+    if locked is not None and share is not None and share.state is not ShareState.BACKOFF and locked.state in DIVIDED:
+        write(locked, replace(share, unhealthy_since=""), now)
 
 
 def _locked(job: Job) -> Job | None:
@@ -169,21 +180,24 @@ def _purge(job: Job, attempt: int, mode: PurgeMode, now: datetime) -> None:
 
 @transaction.atomic
 def copy_vanished(job: Job, attempt: int, now: datetime) -> None:
-    """A share's copy was deleted in its member, and not by Convoy: its work ends, and it moves unless its end is known."""
-    fresh = _locked(job)
-    share = parts.find(fresh.shares, attempt) if fresh else None
-    if fresh is None or share is None:
+    """Handles the deletion of a share's copy by another client: its work ends.
+
+    The share moves to another cluster, unless its pods show that it has succeeded or its failure is already recorded.
+    """
+    locked = _locked(job)
+    share = parts.find(locked.shares, attempt) if locked else None
+    if locked is None or share is None:
         return
-    if share.is_live and not fresh.finished and _pods_succeeded(fresh, share):
+    if share.is_live and not locked.finished and _pods_succeeded(locked, share):
         message = "its copy was deleted after all of its pods had succeeded"
-        succeed(fresh, share, share.status, message, now)
-    elif share.is_live and share.state is not ShareState.BACKOFF and fresh.state in DIVIDED:
+        succeed(locked, share, share.status, message, now)
+    elif share.is_live and share.state is not ShareState.BACKOFF and locked.state in DIVIDED:
         reason = Reason(Code.COPY_VANISHED, f"the copy on {share.cluster} was deleted there, not by Convoy")
-        leave(fresh, attempt, Outcome.VANISHED, reason, now, purge=PurgeMode.DIRECTLY)
+        leave(locked, attempt, Outcome.VANISHED, reason, now, purge=PurgeMode.DIRECTLY)
     works.order(Work.objects.filter(job_uid=job.uid, attempt=attempt), WorkEvent.VANISHED, now)
 
 
 def _pods_succeeded(job: Job, share: Share) -> bool:
-    """Whether every pod the share has to run was last seen to have succeeded."""
+    """Whether every pod of the share has succeeded, by the last report of each."""
     phases = list(Pod.objects.filter(job_uid=job.uid, attempt=share.attempt).values_list("phase", flat=True))
     return len(phases) >= max(share.replicas, share.completions) and set(phases) == {"Succeeded"}

@@ -1,4 +1,4 @@
-"""Why attempts failed, read from the rows of their pods and nodes, and kept with the attempt before the pods are gone."""
+"""Determines why attempts failed from the rows of their pods and nodes, and stores it before the pods are deleted."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
@@ -17,11 +17,11 @@ _OF_OUTCOME: Mapping[Outcome, Cause] = {
     Outcome.REFUSED: Cause.REFUSED,
 }
 _WEAK = ("", Cause.CODE_ERROR, Cause.UNKNOWN)
-"""Causes that better evidence replaces: a node is reported lost after the peers of its pods have failed."""
+"""Causes that later evidence may replace: a lost node is reported after pods on other nodes have failed because of it."""
 
 
 def failures(keys: Collection[Key]) -> dict[Key, Failure]:
-    """The cause of each failed attempt by its pods as they are now, in two queries."""
+    """The cause of each failed attempt, from the current rows of its pods and their nodes, in two queries."""
     rows = [
         pod for pod in Pod.objects.filter(job_uid__in={uid for uid, _ in keys}) if (pod.job_uid, pod.attempt) in keys
     ]
@@ -29,11 +29,11 @@ def failures(keys: Collection[Key]) -> dict[Key, Failure]:
     ready = {(cluster, name): is_ready for cluster, name, is_ready in nodes.values_list("cluster", "name", "ready")}
     pods: dict[Key, list[PodEnd]] = defaultdict(list)
     for pod in rows:
-        pods[pod.job_uid, pod.attempt].append(_end_of(pod, ready.get((pod.cluster_id, pod.node))))
+        pods[pod.job_uid, pod.attempt].append(_pod_end(pod, ready.get((pod.cluster_id, pod.node))))
     return {key: classify(pods[key]) for key in keys}
 
 
-def _end_of(pod: Pod, node_ready: bool | None) -> PodEnd:
+def _pod_end(pod: Pod, node_ready: bool | None) -> PodEnd:
     return PodEnd(
         pod=pod.name,
         phase=pod.phase,
@@ -48,16 +48,16 @@ def _end_of(pod: Pod, node_ready: bool | None) -> PodEnd:
 
 
 def record(job: Job, attempt: int, failure: Failure) -> None:
-    """Keeps the cause with the attempt, unless a stronger one is known."""
+    """Stores the cause with the attempt, unless a cause with better evidence is stored already."""
     attempts = Attempt.objects.filter(job=job, number=attempt)
-    replaced = ("",) if failure.cause in _WEAK else _WEAK
-    attempts.filter(cause__in=replaced).update(cause=failure.cause, evidence=failure.evidence_as_json() or None)
+    replaceable = ("",) if failure.cause in _WEAK else _WEAK
+    attempts.filter(cause__in=replaceable).update(cause=failure.cause, evidence=failure.evidence_as_json() or None)
 
 
-def note(job: Job, attempt: int, outcome: Outcome) -> str:
-    """Records why an attempt ends with this outcome, and returns the cause; empty for one that has not failed.
+def determine(job: Job, attempt: int, outcome: Outcome) -> str:
+    """Stores the cause of an attempt that ends with this outcome, and returns it. Empty if the attempt has not failed.
 
-    The cause of a failure may have been recorded when it was reported: its pods may be gone since.
+    If the cause was stored when the failure was reported, that one is returned: the pods may no longer exist.
     """
     if outcome is Outcome.FAILED:
         record(job, attempt, failures([(job.uid, attempt)])[job.uid, attempt])

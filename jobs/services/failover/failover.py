@@ -1,9 +1,10 @@
-"""How a job leaves a cluster, and what follows: another attempt, or the end of its budget. No member is touched here.
+"""Makes a job leave its cluster: it waits for another attempt, or ends because its budget of attempts is spent.
 
-Deciding to leave and finding the next place are two steps: here the attempt is closed and the job waits again (state
-Moving, or Queued where its policy starts jobs through a queue only); the cycle places it, and only then is the old copy
-withdrawn, unless the policy purges directly (invariant I5). A copy that runs again before that is adopted
-(`jobs.services.failover.returns`). What the attempt held stays held, and its quota charged, until its copy is gone.
+Leaving and being placed again are two steps. Here the attempt is closed and the job waits (state Moving, or Queued if its
+policy starts jobs through a queue only). The next cycle places it, and only then is the old copy withdrawn, unless the policy
+purges directly (invariant I5). If the old copy runs again before that, its attempt is resumed
+(`jobs.services.failover.returns`). The hold and the quota charge of the attempt remain until its copy is removed. No member is
+contacted here.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, record_event
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.failover import evidence
-from jobs.services.lifecycle import charges, cycle_requests, transitions, works
+from jobs.services.lifecycle import charges, cycle_requests, deleted_use, other_copies, runs, transitions, works
 from jobs.services.lifecycle.locks import lock_jobs, lock_owners
 
 log = get_logger(__name__)
@@ -36,7 +37,7 @@ State = Work.State
 
 
 def is_current(job: Job, work: Work) -> bool:
-    """Whether the work belongs to the attempt that counts, freshly read."""
+    """Whether the work belongs to the job's current attempt, read from the database."""
     return Job.objects.filter(
         pk=job.pk, attempt=work.attempt, state__in=Job.ON_MEMBER, suspended=False, deleting_at__isnull=True
     ).exists()
@@ -46,14 +47,14 @@ def is_current(job: Job, work: Work) -> bool:
 def leave(
     job: Job, outcome: Outcome, reason: Reason, now: datetime, *, purge: PurgeMode = PurgeMode.GRACEFULLY
 ) -> bool:
-    """Closes the current attempt and lets the job wait for another place; False when it had left already."""
-    standing = Job.objects.filter(pk=job.pk, attempt=job.attempt, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
-    state = standing.select_for_update(no_key=True).values_list("state", flat=True).first()
+    """Closes the current attempt and requeues the job. Returns False if the job has left that attempt already."""
+    current = Job.objects.filter(pk=job.pk, attempt=job.attempt, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
+    state = current.select_for_update(no_key=True).values_list("state", flat=True).first()
     if state is None:
         return False
     copy_ended = state == Job.State.BACKOFF
-    reason = replace(reason, cause=evidence.note(job, job.attempt, outcome))
-    transitions.move_jobs(standing, JobEvent.LEFT, reason=reason.as_json(), cluster=None, unhealthy_since=None)
+    reason = replace(reason, cause=evidence.determine(job, job.attempt, outcome))
+    transitions.move_jobs(current, JobEvent.LEFT, reason=reason.as_json(), cluster=None, unhealthy_since=None)
     works.end_attempt(job, outcome, reason.message, now)
     job.refresh_from_db()
     if spent := budget_spent(job):
@@ -61,7 +62,7 @@ def leave(
     else:
         works.drop_unsent([job], now)
         if _queued_by_policy(job):
-            _queue_again(job, purge, now, copy_ended=copy_ended)
+            _requeue(job, purge, now, copy_ended=copy_ended)
         else:
             _purge(job, purge, now)
         record_event(job, "Moving", f"Leaves attempt {job.attempt}: {reason.message}", now, warning=True)
@@ -73,11 +74,11 @@ def leave(
 
 @transaction.atomic
 def fail(job: Job, reason: Reason, now: datetime) -> bool:
-    """Ends a job that runs and cannot succeed, and has its copy removed; False when it had left its cluster already."""
-    standing = Job.objects.filter(pk=job.pk, attempt=job.attempt, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
-    if not lock_jobs(standing):
+    """Ends a job in a crash loop and withdraws its copy. Returns False if the job has left that attempt already."""
+    current = Job.objects.filter(pk=job.pk, attempt=job.attempt, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
+    if not lock_jobs(current):
         return False
-    reason = replace(reason, cause=evidence.note(job, job.attempt, Outcome.FAILED))
+    reason = replace(reason, cause=evidence.determine(job, job.attempt, Outcome.FAILED))
     works.end_attempt(job, Outcome.FAILED, reason.message, now)
     job.refresh_from_db()
     _give_up(job, reason, now, [], event="Failed")
@@ -94,10 +95,10 @@ def _count_evicted(job: Job, outcome: Outcome, reason: Reason) -> None:
 
 
 def budget_spent(job: Job) -> str:
-    """Which of its budgets the job has used up, in words; empty while it may be tried again."""
-    rows = Attempt.objects.filter(job=job, ended_at__isnull=False)
-    known = rows.values_list("cluster_name", "outcome", "ended_at", "cause")
-    past = [Past(cluster, outcome, at, cause) for cluster, outcome, at, cause in known if at]
+    """Which of its budgets the job has used up, in words. Empty if the job may be tried again."""
+    attempts = Attempt.objects.filter(job=job, ended_at__isnull=False)
+    rows = attempts.values_list("cluster_name", "outcome", "ended_at", "cause")
+    past = [Past(cluster, outcome, at, cause) for cluster, outcome, at, cause in rows if at]
     spec, limits = snapshot.spec_of(job), settings.CONVOY_FAILOVER
     most = spec.max_attempts or limits.max_attempts
     budgets = {Cause.CODE_ERROR: limits.max_code_errors, Cause.OUT_OF_MEMORY: limits.max_out_of_memory}
@@ -106,7 +107,7 @@ def budget_spent(job: Job) -> str:
 
 
 def _give_up(job: Job, final: Reason, now: datetime, ended: Sequence[int], *, event: str = "AttemptsExhausted") -> None:
-    """The job is over, its copy may not be: quota and hold are free once its pods are gone (invariants I2, I6)."""
+    """Ends the job. Its copy may still run: quota and hold are released once its pods are deleted (invariants I2, I6)."""
     transitions.enter(job, JobEvent.GAVE_UP)
     job.reason = final.as_json()
     job.reclaim, job.finished_at = None, now
@@ -121,12 +122,12 @@ def exhausted(spent: str, last: Reason) -> Reason:
 
 
 def _queued_by_policy(job: Job) -> bool:
-    """Whether the policy starts jobs through a queue only: then a job that leaves its cluster is queued again."""
+    """Whether the policy starts jobs through a queue only, so that a job that leaves its cluster is queued again."""
     return snapshot.spec_of(job).suspended
 
 
-def _queue_again(job: Job, purge: PurgeMode, now: datetime, *, copy_ended: bool) -> None:
-    """Queues the job where it stood. A copy that has ended needs no keeping: removed at once, it frees the quota."""
+def _requeue(job: Job, purge: PurgeMode, now: datetime, *, copy_ended: bool) -> None:
+    """Puts the job back to its former position in its queue. A copy that has ended is removed at once, to free the quota."""
     transitions.enter(job, JobEvent.REQUEUED)
     job.save(update_fields=["state"])
     _purge(job, PurgeMode.DIRECTLY if copy_ended and purge is PurgeMode.GRACEFULLY else purge, now)
@@ -142,7 +143,7 @@ def _purge(job: Job, mode: PurgeMode, now: datetime) -> None:
 
 
 def after_removal(work: Work, now: datetime) -> None:
-    """A copy is gone: sends of the job that waited for that are due, and its charge may end."""
+    """Handles the removal of a copy: works of the job that waited for it become due, and its quota charge may be released."""
     waiting = Work.objects.filter(job_uid=work.job_uid, state=State.PENDING)
     for pk in list(waiting.values_list("pk", flat=True)):
         Work.objects.filter(pk=pk).update(due_at=now)
@@ -151,19 +152,22 @@ def after_removal(work: Work, now: datetime) -> None:
     job = Job.objects.filter(uid=work.job_uid).first()
     if job is not None and job.deleting_at is not None:
         finish_deletion(job, now)
+    elif job is not None and (over := other_copies.end_of(job, work)):
+        record_event(job, other_copies.OVER, over, now)
     cycle_requests.request()
 
 
 @transaction.atomic
 def finish_deletion(job: Job, now: datetime) -> bool:
-    """Forgets a job whose copies are all gone; False while one is left."""
+    """Deletes the rows of a job that is being deleted once all its copies are removed. Returns False before that."""
     lock_owners([job.uid])
     if Work.objects.filter(job_uid=job.uid).exclude(state=State.GONE).exists():
         return False
     Work.objects.filter(job_uid=job.uid).delete()
     Hold.objects.filter(job_uid=job.uid).delete()
+    deleted_use.keep(job, now)
     deletion = change(job, journal.Action.DELETED)
-    DeletedJob.objects.get_or_create(uid=job.uid, defaults={"at": now})
+    DeletedJob.objects.get_or_create(uid=job.uid, defaults={"at": now, "runs": runs.as_stored(job, now)})
     if Job.objects.filter(pk=job.pk, deleting_at__isnull=False).delete()[0]:
         events.announce([deletion], now)
     cycle_requests.request()

@@ -1,8 +1,8 @@
-"""Copies that a job left behind on a cluster that was lost, and that run on now that it is back: the attempt goes on there.
+"""Resumes attempts on recovered clusters: a job that left a lost cluster goes on there if its old copy still runs.
 
-A job that waits for another place keeps such a copy until its replacement has one (invariant I5). Adoption happens on the
-member's own report, when the cluster is back, and at the last moment before the scheduler places the job anew: which of the
-three comes first does not matter. Below the scheduler, which asks here.
+A waiting job keeps its old copy until the replacement is placed (invariant I5). An attempt is resumed when the member reports
+the copy, when the cluster recovers, or right before the scheduler would place the job again, whichever comes first. The
+scheduler calls this module, so it may not import the scheduler.
 """
 
 from collections.abc import Iterable
@@ -17,6 +17,7 @@ from fleet.models import Cluster
 from jobs.core.failover.rules import Outcome, leaves_cluster_at
 from jobs.core.life.jobs import JobEvent
 from jobs.core.life.works import WorkEvent
+from jobs.core.policies.propagation import PolicySpec
 from jobs.events import announce_jobs, record_event
 from jobs.models import Attempt, Job, Work
 from jobs.services.lifecycle import transitions, works
@@ -27,11 +28,27 @@ _UNSENT = (*Job.WAITING, Job.State.SUSPENDED, Job.State.PLACED, Job.State.RECLAI
 
 
 def leaves_at(job: Job, cluster: Cluster) -> datetime | None:
-    """When the job has to leave the cluster because of its taints; None: it may stay.
+    """When the job has to leave the cluster because of its taints. None: it may stay.
 
-    A policy that says how long an unhealthy job is tolerated means a job on a lost cluster too.
+    The toleration of the policy's application failover also applies to a lost cluster. A policy may say that its jobs wait for
+    a cluster that does not answer; to drain that cluster says that its copies run no more.
     """
     spec = spec_of(job)
+    return None if spec.waits_for_cluster and _is_cut_off(cluster) else _tolerated_until(spec, cluster)
+
+
+def waits_for(job: Job, cluster: Cluster, now: datetime) -> bool:
+    """Whether the job stays only because its policy waits for the cluster."""
+    spec = spec_of(job)
+    at = _tolerated_until(spec, cluster) if spec.waits_for_cluster and _is_cut_off(cluster) else None
+    return at is not None and at <= now
+
+
+def _is_cut_off(cluster: Cluster) -> bool:
+    return cluster.state == Cluster.State.UNKNOWN and not cluster.drained
+
+
+def _tolerated_until(spec: PolicySpec, cluster: Cluster) -> datetime | None:
     tolerated_s = spec.application_toleration_s
     default_s = settings.CONVOY_FAILOVER.cluster_toleration_s if tolerated_s is None else tolerated_s
     return leaves_cluster_at(taints_of(cluster.taints), spec.tolerations, default_s)
@@ -43,18 +60,21 @@ def may_stay(job: Job, cluster: Cluster, now: datetime) -> bool:
 
 
 def adopt(now: datetime, pks: Iterable[int] | None = None) -> list[Job]:
-    """Those of the jobs, or of all, whose attempt goes on where they left it, because its cluster is well again."""
+    """Resumes the former attempts of waiting jobs whose cluster has recovered, and returns these jobs.
+
+    ``pks`` limits this to the given jobs.
+    """
     if pks is None and not _ANY_LEFT.values():
         return []
     rows = _left_behind()
     if pks is not None:
         rows = rows.filter(pk__in=list(pks))
-    adopted = isolation.each("returns.adopt", rows, lambda job: job if _goes_on(job, now) else None, now)
+    adopted = isolation.each("returns.adopt", rows, lambda job: job if _adopt(job, now) else None, now)
     return [job for job in adopted if job is not None]
 
 
 @transaction.atomic
-def _goes_on(job: Job, now: datetime) -> bool:
+def _adopt(job: Job, now: datetime) -> bool:
     if not come_back(job, now):
         return False
     announce_jobs([job], now)
@@ -75,9 +95,9 @@ _ANY_LEFT = prepared.Rows(lambda _: _left_behind().order_by().values_list("pk")[
 
 
 def copy_of(job: Job, attempt: int, *, succeeded: bool = False) -> Work | None:
-    """The work of an attempt's copy that may go on, with its cluster; of one that has succeeded, in whatever state it is.
+    """The work of the attempt, with its cluster, if its copy may be resumed.
 
-    A copy's last report may come after it was removed.
+    With ``succeeded`` the work may be in any state, because the last report of a copy may arrive after its removal.
     """
     works_of_attempt = Work.objects.filter(job_uid=job.uid, attempt=attempt)
     sent = works_of_attempt if succeeded else works_of_attempt.filter(state=Work.State.APPLIED)
@@ -86,10 +106,11 @@ def copy_of(job: Job, attempt: int, *, succeeded: bool = False) -> Work | None:
 
 @transaction.atomic
 def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
-    """The attempt a job has left goes on where its copy is; False when it was not left for its cluster's sake.
+    """Makes the attempt that the job has left current again.
 
-    Neither does it when the cluster is still to be left, as a drained one is. A copy that has succeeded is believed whatever
-    it was left for, also when the job was suspended a moment before: it would run a second time once it is resumed.
+    Returns False if the job did not leave because its cluster was lost, or if it must still leave that cluster, for example
+    because it is drained. With ``succeeded``, the reason for leaving does not matter, even if the job was suspended meanwhile:
+    otherwise the completed job would run a second time.
     """
     work = copy_of(job, job.attempt, succeeded=succeeded)
     if work is None or not (succeeded or may_stay(job, work.cluster, now)):
@@ -98,26 +119,26 @@ def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
     attempt = (current if succeeded else current.filter(ended_at__isnull=False, outcome=Outcome.LOST)).first()
     if attempt is None:
         return False
-    left = Job.objects.filter(pk=job.pk, attempt=job.attempt, deleting_at__isnull=True)
-    left = left if succeeded else left.filter(state__in=Job.WAITING, suspended=False)
+    rows = Job.objects.filter(pk=job.pk, attempt=job.attempt, deleting_at__isnull=True)
+    rows = rows if succeeded else rows.filter(state__in=Job.WAITING, suspended=False)
     event = JobEvent.RETURNED_RUNNING if attempt.started_at else JobEvent.RETURNED
-    if not transitions.move_jobs(left, event, cluster_id=work.cluster_id, reason=None):
+    if not transitions.move_jobs(rows, event, cluster_id=work.cluster_id, reason=None):
         return False
     Attempt.objects.filter(pk=attempt.pk).update(ended_at=None, outcome="", message="", cause="", evidence=None)
     job.refresh_from_db()
     if succeeded:
-        # There is nothing left to stop; the copy stays for its logs.
+        # Nothing is left to stop. The copy is kept so that its logs can be read.
         transitions.move_works(Work.objects.filter(pk=work.pk), WorkEvent.SUCCEEDED, **works.UNCLAIMED)
         return True
-    record_event(job, "StaysOnCluster", f"{work.cluster.name} is back before another place was found", now)
+    record_event(job, "StaysOnCluster", f"{work.cluster.name} recovered before the job was placed elsewhere", now)
     return True
 
 
 @transaction.atomic
 def retract_later(job: Job, attempt: int, cluster_id: int, now: datetime) -> bool:
-    """Takes back the placements after ``attempt``, which has succeeded; False when one of them was sent: then that one counts.
+    """Cancels the placements after ``attempt``, which has succeeded. Returns False if a later attempt was sent: then it counts.
 
-    A resumed job may be placed anew before the success of the copy it had left is known. The job's row is locked.
+    A job that was resumed may be placed again before the success of its earlier copy is reported. The job's row is locked.
     """
     later = Work.objects.filter(job_uid=job.uid, attempt__gt=attempt).order_by("pk").select_for_update(no_key=True)
     unsent = (Work.State.PENDING, Work.State.GONE)

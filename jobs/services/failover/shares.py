@@ -1,4 +1,4 @@
-"""What a divided job is by its shares: its state, its status, its largest cluster. Only the job's row is written here.
+"""Derives a divided job's state, status, reason and cluster from its shares. Only the job's row is written here.
 
 The caller has locked the row and journals the change. A share is an attempt: see `jobs.services.failover.division`.
 """
@@ -26,7 +26,7 @@ SAVED = (
 
 
 def settle_placed(job: Job, placed: Placed, now: datetime) -> None:
-    """Adds the newly placed shares to those the job has."""
+    """Adds the newly placed shares to the job's shares. Removes the stored shares of a job that is no longer divided."""
     division = placed.gang.division
     if division is None:
         if job.shares:
@@ -40,7 +40,7 @@ def settle_placed(job: Job, placed: Placed, now: datetime) -> None:
 
 
 def stop(job: Job, now: datetime) -> None:
-    """Stops all shares of a job that waits for its queue: what they had completed counts, and the rest is placed anew."""
+    """Stops all shares of a job that goes back to its queue. Their completions count; the rest is placed again."""
     if not job.shares:
         return
     stopped = [
@@ -51,41 +51,43 @@ def stop(job: Job, now: datetime) -> None:
 
 
 def may_return(job: Job, lost: Share) -> bool:
-    """Whether nothing has replaced what the lost share had."""
+    """Whether the replicas of the lost share have not been placed elsewhere."""
     completions = parts.divisible(job.roles) or 0
     return parts.may_return(job.roles[0]["replicas"], completions, parts.of_stored(job.shares), lost)
 
 
 def update_job_state(job: Job, shares: Sequence[Share], now: datetime) -> None:
+    """Sets the job's shares and the fields that follow from them. Does not save the row."""
     kind = registry.kind_of(job.api_version, job.kind)
-    standing = [share for share in shares if share.state is not ShareState.LOST]
-    left = [dict(share.status) for share in shares if share.state is ShareState.LOST]
+    current = [share for share in shares if share.state is not ShareState.LOST]
+    lost = [dict(share.status) for share in shares if share.state is ShareState.LOST]
     job.shares = parts.stored(shares)
-    job.status = kind.merge_statuses([dict(share.status) for share in standing], left)
-    since = sorted(share.unhealthy_since for share in standing if share.unhealthy_since)
+    job.status = kind.merge_statuses([dict(share.status) for share in current], lost)
+    since = sorted(share.unhealthy_since for share in current if share.unhealthy_since)
     job.unhealthy_since = datetime.fromisoformat(since[0]) if since else None
     if job.state != Job.State.QUEUED:
-        job.cluster = _largest(standing)
+        job.cluster = _largest(current)
     if missing(job) == (0, 0):
-        _follow(job, standing, now)
+        _update_placed(job, current, now)
 
 
 def missing(job: Job) -> tuple[int, int]:
-    completions = parts.divisible(job.roles) or 0
-    pods, left = parts.missing(job.roles[0]["replicas"], completions, parts.of_stored(job.shares))
-    return (pods, left) if pods else (0, 0)
+    """How many pods and completions of the job are not in any current share."""
+    total = parts.divisible(job.roles) or 0
+    pods, completions = parts.missing(job.roles[0]["replicas"], total, parts.of_stored(job.shares))
+    return (pods, completions) if pods else (0, 0)
 
 
-def _largest(standing: Sequence[Share]) -> Cluster | None:
-    """The cluster that lists show of a job on several."""
-    live = sorted((s for s in standing if s.is_live), key=lambda s: (-s.replicas, s.cluster)) or list(standing)
+def _largest(current: Sequence[Share]) -> Cluster | None:
+    """The cluster with the most replicas, which lists show for a job on several clusters."""
+    live = sorted((s for s in current if s.is_live), key=lambda s: (-s.replicas, s.cluster)) or list(current)
     return Cluster.objects.filter(name=live[0].cluster).first() if live else None
 
 
-def _follow(job: Job, standing: Sequence[Share], now: datetime) -> None:
-    """The state of a job all of whose shares are placed."""
-    states = {share.state for share in standing}
-    summary = parts.summary(standing)
+def _update_placed(job: Job, current: Sequence[Share], now: datetime) -> None:
+    """Sets state and reason of a job all of whose shares are placed."""
+    states = {share.state for share in current}
+    summary = parts.summary(current)
     if states <= {ShareState.SUCCEEDED}:
         finish(job, JobEvent.SHARES_SUCCEEDED, None, now)
         record_event(job, "Succeeded", f"All shares succeeded: {summary}", now)
@@ -96,33 +98,33 @@ def _follow(job: Job, standing: Sequence[Share], now: datetime) -> None:
         job.reason = Reason(Code.APPLICATION_UNHEALTHY, f"a share has failed: {summary}").as_json()
     elif ShareState.PLACED in states:
         transitions.enter(job, JobEvent.SHARES_PLACED)
-        job.reason = _waits(job, standing, Reason(Code.WAITING_FOR_MEMBER, f"shares are being sent: {summary}"))
+        job.reason = _waiting_reason(job, current, Reason(Code.WAITING_FOR_MEMBER, f"shares are being sent: {summary}"))
     elif ShareState.DISPATCHED in states:
         transitions.enter(job, JobEvent.SHARES_SENT)
-        job.reason = _waits(job, standing, Reason(Code.WAITING_FOR_PODS, f"not every share runs: {summary}"))
+        job.reason = _waiting_reason(job, current, Reason(Code.WAITING_FOR_PODS, f"not every share runs: {summary}"))
     else:
         if job.state != Job.State.RUNNING:
             record_event(job, "Running", f"All shares run: {summary}", now)
         transitions.enter(job, JobEvent.SHARES_RUN)
-        job.reason, job.started_at = _restarting(standing, summary), job.started_at or now
+        job.reason, job.started_at = _crash_loop_reason(current, summary), job.started_at or now
 
 
-def _restarting(standing: Sequence[Share], summary: str) -> dict[str, Any] | None:
-    """The reason of a job that reports that it runs while pods of a share only restart."""
-    if not any(share.unhealthy_since for share in standing):
+def _crash_loop_reason(current: Sequence[Share], summary: str) -> dict[str, Any] | None:
+    """The reason of a running job of which a share is in a crash loop; None if there is no such share."""
+    if not any(share.unhealthy_since for share in current):
         return None
-    return Reason(Code.APPLICATION_UNHEALTHY, f"pods of a share restart again and again: {summary}").as_json()
+    return Reason(Code.APPLICATION_UNHEALTHY, f"pods of a share restart repeatedly: {summary}").as_json()
 
 
-def _waits(job: Job, standing: Sequence[Share], reason: Reason) -> dict[str, Any]:
-    """The reason of a job that waits for pods: refusals of members come first, as long as they stand."""
-    waiting = {str(share.attempt) for share in standing if share.state in (ShareState.PLACED, ShareState.DISPATCHED)}
+def _waiting_reason(job: Job, current: Sequence[Share], reason: Reason) -> dict[str, Any]:
+    """The reason of a job that waits for pods: refusals of members if there are any, else ``reason``."""
+    waiting = {str(share.attempt) for share in current if share.state in (ShareState.PLACED, ShareState.DISPATCHED)}
     refused = {number: refusal for number, refusal in refusals_of(job).items() if number in waiting}
     return with_refusals(refused) if refused else reason.as_json()
 
 
 def refusals_of(job: Job) -> dict[str, dict[str, Any]]:
-    """By the number of the share, why its member does not create its pods."""
+    """Why members do not create the pods of shares, by attempt number."""
     return dict((job.reason or {}).get("shares") or {})
 
 

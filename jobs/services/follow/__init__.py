@@ -1,1 +1,1 @@
-"""Follow: status reports of members, failover, and the periodic sweep behind every event."""
+"""Follow: applies status reports of members, checks when jobs must fail over, and runs the periodic sweep."""

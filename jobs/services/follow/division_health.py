@@ -1,4 +1,4 @@
-"""Failover by the clock for divided jobs: the rules of `jobs.services.follow.health`, applied to each share."""
+"""Time-based failover for divided jobs: applies the rules of `jobs.services.follow.health` to each share."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -17,11 +17,12 @@ from jobs.services.failover import crash_loops, division, eviction_rate, returns
 from jobs.services.lifecycle import works
 from jobs.snapshot import spec_of
 
-Verdict = tuple[Outcome, Reason, PurgeMode]
+Departure = tuple[Outcome, Reason, PurgeMode]
+"""How the attempt of a share ends, why, and when its copy is removed."""
 
 
 def check(now: datetime) -> int:
-    """Moves every share that is due; returns how many."""
+    """Moves every share that must leave its cluster now, and returns how many."""
     rows = Job.objects.exclude(shares=[]).filter(state__in=(*Job.ON_MEMBER, Job.State.MOVING))
     jobs = list(rows.filter(suspended=False, deleting_at__isnull=True).select_related("policy"))
     clusters = {row.name: row for row in Cluster.objects.defer("access")} if jobs else {}
@@ -32,9 +33,9 @@ def _check_job(job: Job, clusters: Mapping[str, Cluster], now: datetime) -> int:
     moved = 0
     for share in parts.of_stored(job.shares):
         cluster = clusters.get(share.cluster)
-        verdict = next(_reasons_to_leave(job, share, cluster, now), None) if share.is_live else None
-        if verdict is not None and _may_leave(cluster, verdict[0], now):
-            outcome, reason, purge = verdict
+        departure = next(_departures(job, share, cluster, now), None) if share.is_live else None
+        if departure is not None and _may_leave(cluster, departure[0], now):
+            outcome, reason, purge = departure
             moved += division.leave(job, share.attempt, outcome, reason, now, purge=purge)
         elif share.is_live and share.unhealthy_since:
             moved += _end_crash_loop(job, share, cluster, now)
@@ -42,7 +43,7 @@ def _check_job(job: Job, clusters: Mapping[str, Cluster], now: datetime) -> int:
 
 
 def _end_crash_loop(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> bool:
-    """Moves a share whose pods only restart, or ends its job, once that was tolerated long enough."""
+    """Moves a share in a crash loop, or ends its job, once the toleration is over. Clears the state if the loop has ended."""
     if share.state not in (ShareState.DISPATCHED, ShareState.RUNNING) or cluster is None:
         return False
     loop, since = crash_loops.find(job, crash_loops.rows([job.uid]), now, attempt=share.attempt), share.unhealthy_since
@@ -50,12 +51,12 @@ def _end_crash_loop(job: Job, share: Share, cluster: Cluster | None, now: dateti
         division.recover(job, share.attempt, now)
         return False
     began = datetime.fromisoformat(since)
-    if cluster.sight.seen_for(began, now) < timedelta(seconds=crash_loops.tolerated_s(job)):
+    if cluster.freshness.observed_for(began, now) < timedelta(seconds=crash_loops.tolerated_s(job)):
         return False
     message = f"its share on {share.cluster} is unhealthy since {began:%H:%M:%S} UTC: {loop}"
     if spec_of(job).application_toleration_s is None:
         return division.end_unhealthy(job, share.attempt, Reason(Code.FAILED, message), now)
-    # Never leaves only a copy that has failed: one that restarts would run beside its replacement.
+    # Purge mode Never keeps only failed copies. This one still restarts, and would run beside its replacement.
     mode = spec_of(job).application_purge
     purge = PurgeMode.GRACEFULLY if mode is PurgeMode.NEVER else mode
     reason = Reason(Code.APPLICATION_UNHEALTHY, message)
@@ -66,21 +67,21 @@ def _may_leave(cluster: Cluster | None, outcome: Outcome, now: datetime) -> bool
     return cluster is None or outcome is not Outcome.LOST or bool(eviction_rate.allow(cluster, now))
 
 
-def _reasons_to_leave(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iterator[Verdict]:
-    """Reasons for a share to leave its cluster, the one that counts first."""
+def _departures(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iterator[Departure]:
+    """The reasons for which a share must leave its cluster now, the most important first."""
     spec = spec_of(job)
     if cluster is None or not Work.objects.filter(job_uid=job.uid, attempt=share.attempt).exists():
         message = f"{share.cluster} was detached from the fleet"
         yield Outcome.LOST, Reason(Code.CLUSTER_LOST, message), PurgeMode.GRACEFULLY
         return
     wait, at = spec.application_toleration_s, returns.leaves_at(job, cluster)
-    if at is not None and at <= now and cluster.is_looked_at(now):
-        message = f"{cluster.name} is {describe_condition(cluster)} and is not tolerated any longer"
-        kept = PurgeMode.GRACEFULLY if spec.cluster_purge is PurgeMode.NEVER else spec.cluster_purge
-        yield Outcome.LOST, Reason(Code.CLUSTER_LOST, message), kept
+    if at is not None and at <= now and cluster.is_heartbeat_recent(now):
+        message = f"{cluster.name} is {describe_condition(cluster)} and the job's toleration has expired"
+        purge = PurgeMode.GRACEFULLY if spec.cluster_purge is PurgeMode.NEVER else spec.cluster_purge
+        yield Outcome.LOST, Reason(Code.CLUSTER_LOST, message), purge
     if share.state is ShareState.BACKOFF and wait is not None:
         since = datetime.fromisoformat(share.unhealthy_since)
-        if cluster.sight.seen_for(since, now) >= timedelta(seconds=wait):
+        if cluster.freshness.observed_for(since, now) >= timedelta(seconds=wait):
             message = f"its share on {share.cluster} is unhealthy since {since:%H:%M:%S} UTC"
             yield Outcome.FAILED, Reason(Code.APPLICATION_UNHEALTHY, message), spec.application_purge
     if share.state in (ShareState.PLACED, ShareState.DISPATCHED) and _is_late(job, share, cluster, now):
@@ -95,11 +96,11 @@ def _is_late(job: Job, share: Share, cluster: Cluster, now: datetime) -> bool:
     placed = Attempt.objects.filter(job=job, number=share.attempt).values_list("placed_at", flat=True).first()
     since = works.asked_since(job, share.attempt, placed) if placed else None
     limit = timedelta(seconds=settings.CONVOY_FAILOVER.start_timeout_s)
-    return since is not None and cluster.sight.seen_for(since, now) > limit
+    return since is not None and cluster.freshness.observed_for(since, now) > limit
 
 
 def describe_condition(cluster: Cluster) -> str:
-    """The condition of a cluster that makes jobs leave it, in one word."""
+    """The condition of a cluster because of which jobs leave it, in one word."""
     if cluster.state != Cluster.State.READY:
         return cluster.state
     return "drained" if cluster.drained else "tainted"

@@ -1,7 +1,7 @@
-"""Applies what members report of the shares of divided jobs: the rules of `jobs.services.follow.status`, for each share.
+"""Applies members' reports to the shares of divided jobs: the rules of `jobs.services.follow.status`, for each share.
 
-The job's row is locked by the caller. A report counts for a share that stands; for one that was lost, or whose job was
-stopped, only its success does, and only until other shares have taken over what it had.
+The caller has locked the job's row. All reports of a current share count. For a share that was lost, or whose job was stopped,
+only its success counts, and only as long as its replicas have not been placed elsewhere.
 """
 
 from collections.abc import Mapping
@@ -26,16 +26,16 @@ from jobs.snapshot import spec_of
 
 @dataclass(frozen=True, slots=True)
 class PodsSeen:
-    """What is known of the pods of one share."""
+    """The observed pods of one share."""
 
     running: int = 0
     created: int = 0
-    """Those that have not ended."""
+    """The number of pods that have not ended."""
     loop: CrashLoop | None = None
 
 
 def counts(job: Job, attempt: int, *, succeeded: bool = False) -> bool:
-    """Whether a copy of that attempt is one of the job's shares, or was and may be it again."""
+    """Whether reports of that attempt apply to the job: it is a current share, or a lost one that may still be regained."""
     share = parts.find(job.shares, attempt)
     if share is None:
         return False
@@ -45,7 +45,7 @@ def counts(job: Job, attempt: int, *, succeeded: bool = False) -> bool:
 
 
 def report(job: Job, attempt: int, status: Manifest | None, pods: PodsSeen, now: datetime) -> None:
-    """Takes over a member's report of one share. No status: only its pods changed."""
+    """Applies a member's report to one share. ``status`` is None when only the pods have changed."""
     share = parts.find(job.shares, attempt)
     if share is None or job.finished or share.state is ShareState.SUCCEEDED:
         return
@@ -72,7 +72,7 @@ def report(job: Job, attempt: int, status: Manifest | None, pods: PodsSeen, now:
 
 
 def report_pods(job: Job, pods: Mapping[int, PodsSeen], now: datetime) -> None:
-    """Records what is known now of the pods of each of these attempts."""
+    """Applies the current pods of each of these attempts to its share."""
     for attempt, seen in pods.items():
         report(job, attempt, None, seen, now)
 
@@ -81,9 +81,9 @@ def _advanced(job: Job, share: Share, state: State, now: datetime) -> Share:
     if state.phase is Phase.FAILED:
         if share.state is not ShareState.BACKOFF:
             failure = _with_cause(job, share, state.message or "no message")
-            message = f"failed on {share.cluster}: {failure}; its share moves when the policy says"
-            record_event(job, "InterpretHealth", message, now, warning=True)
             wait = spec_of(job).application_toleration_s or 0.0
+            message = f"failed on {share.cluster}: {failure}; the share moves after {wait:g} s"
+            record_event(job, "InterpretHealth", message, now, warning=True)
             events.enqueue("jobs.check_health", countdown_s=wait + 0.05)
         since = share.unhealthy_since or now.isoformat()
         return parts.after(share, ShareEvent.FAILED_IN_MEMBER, unhealthy_since=since)
@@ -94,20 +94,20 @@ def _advanced(job: Job, share: Share, state: State, now: datetime) -> Share:
 
 
 def _with_cause(job: Job, share: Share, message: str) -> str:
-    """The member's message with the cause of the share's failure, which is recorded while its pods are there."""
+    """The member's message and the cause of the share's failure. Also records the cause, while the pods still exist."""
     failure = evidence.failures([(job.uid, share.attempt)])[job.uid, share.attempt]
     evidence.record(job, share.attempt, failure)
     return "; ".join(part for part in (message, failure.summary) if part)
 
 
 def _follow_crash_loop(job: Job, before: Share, share: Share, loop: CrashLoop | None, now: datetime) -> Share:
-    """A share that reports that it runs is unhealthy while its pods only restart."""
+    """Marks a running share as unhealthy while its pods are in a crash loop. Returns the updated share."""
     if loop is None or share.state not in (ShareState.DISPATCHED, ShareState.RUNNING):
         return share
     if not before.unhealthy_since:
         wait = crash_loops.tolerated_s(job)
-        then = "the job fails" if spec_of(job).application_toleration_s is None else "its share moves"
-        message = f"{loop}; {then} unless it keeps running within {wait:g} s"
+        consequence = "the job fails" if spec_of(job).application_toleration_s is None else "the share moves"
+        message = f"{loop}; {consequence} unless its pods are stable within {wait:g} s"
         record_event(job, "CrashLoop", message, now, warning=True)
         events.enqueue("jobs.check_health", countdown_s=wait + 0.05)
     return replace(share, unhealthy_since=before.unhealthy_since or now.isoformat())

@@ -1,7 +1,7 @@
-"""Deletes jobs whose time to live after their end is over.
+"""Deletes finished jobs whose time to live (`ttlSecondsAfterFinished`) has expired.
 
-The fleet honours `ttlSecondsAfterFinished` itself and sends copies without it: a member that deletes a copy at once
-would delete the report of its end as well, and the job would be run again.
+The fleet applies the field itself and removes it from the copies. Otherwise a member could delete a copy before the watcher has
+seen its end, and the job would run again.
 """
 
 from datetime import datetime, timedelta
@@ -13,11 +13,11 @@ from jobs.models import Job
 from jobs.services.submission import actions
 
 _DELETED_PER_PASS = 200
-"""Jobs deleted by one pass: the next one is seconds away."""
+"""Most jobs that one pass deletes; the next pass follows within seconds."""
 
 
 def run(now: datetime) -> int:
-    """Deletes every finished job that is due; returns how many."""
+    """Deletes the finished jobs that are due, and returns how many."""
     finished = Job.objects.filter(state__in=Job.FINISHED, ttl_s__isnull=False, deleting_at__isnull=True).order_by()
     deleted = 0
     for ttl_s in finished.values_list("ttl_s", flat=True).distinct():
@@ -31,7 +31,7 @@ def run(now: datetime) -> int:
 
 def _delete(job: Job, ttl_s: int, now: datetime) -> bool:
     try:
-        actions.delete(job, by=f"its time to live of {ttl_s} s after its end", now=now)
+        actions.delete(job, by=f"ttlSecondsAfterFinished={ttl_s}", now=now)
     except Conflict:
         return False
     return True

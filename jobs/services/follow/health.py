@@ -1,6 +1,6 @@
-"""Failover by the clock: moves jobs that are unhealthy for too long, on a lost cluster, or not started in time.
+"""Time-based failover: moves jobs that are unhealthy for too long, on a lost cluster, or not started in time.
 
-Called by a countdown when a job is due, and by the sweep in case the countdown was lost; both find the same.
+It runs when the countdown of a job is over, and in every sweep in case the countdown was lost. Both do the same.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import transaction
 
 from fleet.changes import events
-from fleet.core.members.sight import Sight
+from fleet.core.members.freshness import Freshness
 from fleet.db import isolation
 from fleet.models import Cluster, Pod
 from jobs.core.failover.rules import Outcome, PurgeMode
@@ -22,22 +22,22 @@ from jobs.kinds.base import Phase
 from jobs.models import Job, Work
 from jobs.services.failover import crash_loops, eviction_rate, failover, returns
 from jobs.services.failover.crash_loops import CrashLoop
-from jobs.services.follow import division_health
+from jobs.services.follow import cluster_waits, division_health
 from jobs.services.lifecycle import works
 from jobs.services.lifecycle.locks import lock_jobs
 from jobs.snapshot import spec_of, taints_of
 
-_LEAVE_TOGETHER = 100
-"""Jobs of a lost cluster in one transaction, which keeps them locked until all of them have left."""
+_LEAVE_CHUNK = 100
+"""Jobs of a lost cluster that leave it in one transaction. They are locked until it ends."""
 
 
 def tolerance(job: Job) -> float | None:
-    """Seconds an unhealthy job is tolerated; None: its policy has no application failover."""
+    """How many seconds the policy tolerates an unhealthy job. None: the policy has no application failover."""
     return spec_of(job).application_toleration_s
 
 
 def move_due_at(job: Job) -> datetime | None:
-    """When an unhealthy job has to move; None: it does not."""
+    """When an unhealthy job has to move. None for a healthy job."""
     if job.unhealthy_since is None:
         return None
     wait = crash_loops.tolerated_s(job)
@@ -50,14 +50,14 @@ def check_later(job: Job, now: datetime) -> None:
         events.enqueue("jobs.check_health", countdown_s=max((at - now).total_seconds(), 0) + 0.05)
 
 
-def seen_for(cluster: Cluster | None, event: datetime, now: datetime) -> float:
-    """Seconds since the event in which the cluster was observed: time without observation is not judged (invariant I12)."""
-    sight = cluster.sight if cluster else Sight()
-    return sight.seen_for(event, now).total_seconds()
+def observed_for(cluster: Cluster | None, event: datetime, now: datetime) -> float:
+    """How many seconds since the event the cluster was observed. Time without observation does not count (invariant I12)."""
+    freshness = cluster.freshness if cluster else Freshness()
+    return freshness.observed_for(event, now).total_seconds()
 
 
 def check(now: datetime) -> int:
-    """Moves every job that is due; returns how many."""
+    """Moves every job that is due, and returns how many."""
     checked = (isolation.run(step.__name__, [], partial(step, now)) for step in CHECKS)
     return sum(moved for result in checked for moved in result or ())
 
@@ -75,7 +75,7 @@ def _check_unhealthy(job: Job, now: datetime) -> bool:
     wait = crash_loops.tolerated_s(job) if loop else tolerance(job)
     if loop is None and _keeps_running(job):
         _clear_unhealthy(job, now)
-    elif wait is not None and since and seen_for(job.cluster, since, now) >= wait:
+    elif wait is not None and since and observed_for(job.cluster, since, now) >= wait:
         return _end_unhealthy(job, f"unhealthy on {job.cluster} since {since:%H:%M:%S} UTC", loop, now)
     return False
 
@@ -89,7 +89,7 @@ def _end_unhealthy(job: Job, message: str, loop: CrashLoop | None, now: datetime
 
 
 def _keeps_running(job: Job) -> bool:
-    """Whether the job is unhealthy because of a crash loop that is over: no report of its member comes to say so."""
+    """Whether the job's crash loop is over and it runs again. The member sends no report when that happens."""
     if job.state != Job.State.RUNNING:
         return False
     pods = Pod.objects.filter(job_uid=job.uid, attempt=job.attempt, phase="Running").count()
@@ -105,8 +105,9 @@ def _clear_unhealthy(job: Job, now: datetime) -> None:
 
 
 def _purge_mode(job: Job) -> PurgeMode:
-    """The purge mode for an unhealthy job. Never applies only to a copy that has failed: one that restarts would run beside its
-    replacement."""
+    """The purge mode for an unhealthy job. ``Never`` applies only to a copy that has failed: a copy that still restarts would
+    run beside its replacement.
+    """
     mode = spec_of(job).application_purge
     alive = job.state != Job.State.BACKOFF
     return PurgeMode.GRACEFULLY if mode is PurgeMode.NEVER and alive else mode
@@ -118,39 +119,42 @@ def _move_from_lost_clusters(now: datetime) -> int:
 
 
 def _move_from(cluster: Cluster, now: datetime) -> int:
-    if not cluster.is_looked_at(now) or not any(t.effect == "NoExecute" for t in taints_of(cluster.taints)):
+    if not cluster.is_heartbeat_recent(now) or not any(t.effect == "NoExecute" for t in taints_of(cluster.taints)):
         return 0
     rows = Job.objects.filter(
         shares=[], cluster=cluster, state__in=Job.ON_MEMBER, suspended=False, deleting_at__isnull=True
     ).select_related("policy")
 
     def leaves(job: Job) -> Job | None:
+        if returns.waits_for(job, cluster, now):
+            cluster_waits.explain(job, cluster, now)
         return None if returns.may_stay(job, cluster, now) else job
 
     jobs = isolation.each("failover.may_stay", rows.order_by("-priority", "pk"), leaves, now)
     due, moved = [job for job in jobs if job is not None], 0
-    for start in range(0, len(due), _LEAVE_TOGETHER):
-        batch = due[start : start + _LEAVE_TOGETHER]
+    for start in range(0, len(due), _LEAVE_CHUNK):
+        batch = due[start : start + _LEAVE_CHUNK]
         results = isolation.together("failover.leave", batch, lambda jobs: _leave_lost(cluster, jobs, now), now)
-        moved += sum(left for left, _ in results)
-        if not all(may_go_on for _, may_go_on in results):
+        moved += sum(count for count, _ in results)
+        if not all(is_within_rate for _, is_within_rate in results):
             break
     return moved
 
 
 @transaction.atomic
 def _leave_lost(cluster: Cluster, jobs: Sequence[Job], now: datetime) -> tuple[int, bool]:
-    """How many have left, and whether more may within this minute. In one transaction, so that one cycle finds places for them.
+    """Makes the jobs leave the cluster. Returns how many have left, and whether the eviction rate allows more.
 
-    Those that another pass moved meanwhile take nothing from the budget: a pass may last longer than its lease.
+    One transaction, so that a single cycle places them all. Jobs that another pass has moved meanwhile do not count against the
+    rate; a pass may last longer than its lock.
     """
     here = set(lock_jobs(Job.objects.filter(pk__in=[job.pk for job in jobs], cluster=cluster, state__in=Job.ON_MEMBER)))
     allowed = eviction_rate.allow(cluster, now, len(here))
     condition = division_health.describe_condition(cluster)
-    reason = Reason(Code.CLUSTER_LOST, f"{cluster.name} is {condition} and is not tolerated any longer")
+    reason = Reason(Code.CLUSTER_LOST, f"{cluster.name} is {condition} and the job's toleration has expired")
     leaving = [job for job in jobs if job.pk in here][:allowed]
-    left = sum(failover.leave(job, Outcome.LOST, reason, now, purge=_cluster_purge(job)) for job in leaving)
-    return left, allowed == len(here)
+    count = sum(failover.leave(job, Outcome.LOST, reason, now, purge=_cluster_purge(job)) for job in leaving)
+    return count, allowed == len(here)
 
 
 def _cluster_purge(job: Job) -> PurgeMode:
@@ -173,7 +177,7 @@ def _move_never_started(now: datetime) -> int:
 def _check_started(job: Job, now: datetime) -> bool:
     placed = job.binding.scheduled_at
     since = works.asked_since(job, job.attempt, placed) if placed else None
-    if since is None or seen_for(job.cluster, since, now) < settings.CONVOY_FAILOVER.start_timeout_s:
+    if since is None or observed_for(job.cluster, since, now) < settings.CONVOY_FAILOVER.start_timeout_s:
         return False
     message = f"{job.cluster} did not run all pods within {settings.CONVOY_FAILOVER.start_timeout_s:g} s"
     refused = "refused" in (job.reason or {})
@@ -196,5 +200,6 @@ def _move_detached(now: datetime) -> int:
 
 CHECKS = (
     division_health.check, _move_unhealthy, _move_from_lost_clusters, _move_never_started, _move_detached,
+    cluster_waits.end,
 )  # fmt: skip
-"""What a pass looks for; each is independent of the others."""
+"""The checks of a pass. They are independent of each other."""

@@ -1,7 +1,8 @@
-"""Decides which objects of a member are copies of this fleet's jobs, and removes those that should not be there.
+"""Decides which objects of a member are copies of this fleet's jobs, and removes copies that should not exist.
 
-An expected copy is followed by `jobs.services.follow.status`. One that no work asks for is removed, one that is newer
-than the database is adopted or removed, and an object that is not proven to be this fleet's is reported and left as it is.
+Reports of expected copies are applied by `jobs.services.follow.status`. A copy without a work is removed. A copy that is newer
+than the database (after restoring a backup) is adopted or removed. An object that claims to be a copy but has no valid
+signature is reported and not changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +26,8 @@ Key = tuple[UUID, int]
 """A job's uid and the number of an attempt."""
 Copy = tuple[Key, Manifest]
 _UNKNOWN = (
-    "is a copy of a job that this database does not know, as after restoring a backup: it is left as it is;"
-    " delete it in the cluster if it is not wanted"
+    "is a copy of a job that this database does not know, for example after restoring a backup: Convoy does not change it;"
+    " delete it in the cluster if it is not needed"
 )
 
 
@@ -38,9 +39,9 @@ def key_of(copy: Manifest) -> Key | None:
 def judge(
     cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime
 ) -> tuple[list[Copy], list[Copy]]:
-    """Returns the objects that are copies of this fleet's jobs, and those that are newer than this database.
+    """Returns the objects that are copies of this fleet's jobs, and the copies that are newer than this database.
 
-    Stray copies are removed; objects whose mark is not genuine are reported.
+    Stray copies are removed. Objects without a valid signature are reported.
     """
     keys = [(key, copy) for copy in objects if (key := key_of(copy)) is not None]
     here = Identity.here() if keys else ""
@@ -63,14 +64,14 @@ def judge(
             case Verdict.UNKNOWN:
                 batch.report(resource, copy, _UNKNOWN, now)
             case Verdict.FOREIGN:
-                batch.report(resource, copy, "says it is a copy of a job, and was not made by Convoy", now)
+                batch.report(resource, copy, "is labelled as the copy of a job, but was not created by Convoy", now)
     return genuine, newer
 
 
 def adopt(
     cluster_id: int, resource: Resource, jobs: Mapping[UUID, Job], newer: Sequence[Copy], now: datetime
 ) -> list[Copy]:
-    """Adopts the newest copy of each job as its current attempt and returns those; the others are removed."""
+    """Adopts the newest copy of each job as its current attempt and removes the others. Returns the adopted copies."""
     cluster = Cluster.objects.defer("access", "permissions").get(pk=cluster_id) if newer else None
     adopted = []
     for (uid, attempt), copy in sorted(newer, key=lambda copy: copy[0], reverse=True):
@@ -85,7 +86,7 @@ def adopt(
 
 
 def _is_of_fleet(copy: Manifest, here: str) -> bool:
-    """Whether the object is not labelled as another fleet's, whose objects are left alone without a report."""
+    """Whether the object may be this fleet's. Objects labelled with another fleet are ignored without a report."""
     fleet = copy["metadata"]["labels"].get(marks.FLEET)
     return fleet is None or fleet == here
 
@@ -98,7 +99,7 @@ def _is_over(key: Key) -> bool:
 
 
 def remove(cluster_id: int, resource: Resource, copy: Manifest, uid: UUID, attempt: int, now: datetime) -> None:
-    """Removes a copy that should not be in the member, through a work made for its removal."""
+    """Removes a copy that should not exist: its work, created if there is none, withdraws it."""
     metadata = copy["metadata"]
     if metadata.get("deletionTimestamp") or metadata["labels"].get(marks.FLEET) != Identity.here():
         return

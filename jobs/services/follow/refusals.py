@@ -1,8 +1,9 @@
-"""Why a member does not create the pods of a job, by its own events: shown on the job until its pods are there.
+"""Shows on a job why its member does not create its pods, taken from the member's warning events, until the pods exist.
 
-An event names an object, and carries none of our marks. It is taken for a job's when it is about its copy, or about an object
-in the copy's namespace whose name begins with the copy's, such as a Job of a JobSet. Events may be old, come in any number, and
-quote what tenants wrote: a job keeps one, replaced every few seconds at most, with one line in its timeline for each reason.
+An event names an object, but has no labels that identify the job. It is assigned to a job if it is about the job's copy, or
+about an object in the same namespace whose name begins with the copy's name, such as a Job of a JobSet. Events may be old,
+numerous, and contain text from tenants. Therefore a job shows only one of them, replaced every few seconds at most, and its
+timeline gets one entry for each reason.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +28,7 @@ from jobs.services.lifecycle.locks import lock_jobs
 
 _REPLACED_AFTER = timedelta(seconds=10)
 _MOST = 500
-"""Events of one batch that are looked at: controllers repeat the others."""
+"""How many events of a batch are processed, the latest ones. Controllers repeat the others."""
 _WAITS_FOR_PODS = (Job.State.PLACED, Job.State.DISPATCHED)
 
 
@@ -41,7 +42,9 @@ def record(cluster_id: int, refusals: Sequence[ObservedRefusal], now: datetime) 
         attempt, refusal = latest[job.uid]
         if job.shares:
             _record_of_share(job, attempt, refusal, now)
-        elif attempt == job.attempt and not _is_known(job.reason or {}, _message(job, refusal), now) and _waits(job):
+        elif (
+            attempt == job.attempt and not _is_shown(job.reason or {}, _message(job, refusal), now) and _lacks_pods(job)
+        ):
             _show(job, refusal, now)
 
 
@@ -50,27 +53,27 @@ def _record_of_share(job: Job, attempt: int, refusal: ObservedRefusal, now: date
     share = parts.find_live_share(parts.of_stored(job.shares), attempt)
     if share is None or share.state not in (ShareState.PLACED, ShareState.DISPATCHED):
         return
-    known, number = shares.refusals_of(job), str(attempt)
-    message = f"{share.cluster} has its share and does not create its pods: {refusal.reason}: {refusal.message}"
-    if _is_known(known.get(number) or {}, message, now) or _created(job, attempt) >= share.replicas:
+    shown, number = shares.refusals_of(job), str(attempt)
+    message = f"{share.cluster} has its share but does not create its pods: {refusal.reason}: {refusal.message}"
+    if _is_shown(shown.get(number) or {}, message, now) or _created(job, attempt) >= share.replicas:
         return
-    if (known.get(number) or {}).get("refused") != refusal.reason:
+    if (shown.get(number) or {}).get("refused") != refusal.reason:
         record_event(job, "PodsRefused", message, now, warning=True)
     entry = {"message": message, "refused": refusal.reason, "at": now.isoformat()}
-    job.reason = shares.with_refusals({**known, number: entry})
+    job.reason = shares.with_refusals({**shown, number: entry})
     announce_jobs([job], now, ["reason"])
 
 
 def drop_obsolete(job: Job, share: Share, created: int) -> None:
-    """Forgets the refusal of a share that has its pods; the job's reason is written anew by the caller."""
-    known = shares.refusals_of(job)
-    if str(share.attempt) in known and created >= share.replicas:
-        left = {number: entry for number, entry in known.items() if number != str(share.attempt)}
-        job.reason = shares.with_refusals(left) if left else None
+    """Removes the refusal of a share from the job's reason once all its pods exist. The caller saves the job."""
+    shown = shares.refusals_of(job)
+    if str(share.attempt) in shown and created >= share.replicas:
+        others = {number: entry for number, entry in shown.items() if number != str(share.attempt)}
+        job.reason = shares.with_refusals(others) if others else None
 
 
-def stands(job: Job, created: int) -> bool:
-    """Whether the job's reason is a refusal of pods of which some are still missing."""
+def is_current(job: Job, created: int) -> bool:
+    """Whether the job's reason is a refusal, and some of its pods are still missing."""
     return "refused" in (job.reason or {}) and created < pods_of(job)
 
 
@@ -79,48 +82,51 @@ def pods_of(job: Job) -> int:
 
 
 def _by_job(cluster_id: int, refusals: Sequence[ObservedRefusal]) -> Mapping[UUID, tuple[int, ObservedRefusal]]:
-    """The attempt and the last refusal by the job they are about."""
+    """The attempt and its last refusal, by the uid of the job."""
     wanted = Q(pk__in=[])
     for namespace in {refusal.namespace for refusal in refusals}:
-        names = {prefix for each in refusals if each.namespace == namespace for prefix in _prefixes(each.name)}
-        wanted |= Q(namespace=namespace, name__in=names)
+        objects = (refusal.name for refusal in refusals if refusal.namespace == namespace)
+        wanted |= Q(namespace=namespace, name__in={prefix for name in objects for prefix in _prefixes(name)})
     works = list(Work.objects.filter(wanted, cluster_id=cluster_id, state=Work.State.APPLIED))
-    found = ((refusal, _owner(refusal, works)) for refusal in refusals)
-    return {work.job_uid: (work.attempt, refusal) for refusal, work in found if work is not None}
+    owners = ((refusal, _owner(refusal, works)) for refusal in refusals)
+    return {work.job_uid: (work.attempt, refusal) for refusal, work in owners if work is not None}
 
 
 def _prefixes(name: str) -> Iterable[str]:
-    """The name, and what is before each of its dashes."""
+    """The name and its prefixes before each dash, the longest first."""
     parts = name.split("-")
     return ("-".join(parts[:count]) for count in range(len(parts), 0, -1))
 
 
 def _owner(refusal: ObservedRefusal, works: Sequence[Work]) -> Work | None:
-    """The work whose copy the refusal is about; of several names the longest."""
-    near = [work for work in works if work.namespace == refusal.namespace]
+    """The work whose copy the refusal is about. If several names match, the longest counts."""
+    in_namespace = [work for work in works if work.namespace == refusal.namespace]
     for name in _prefixes(refusal.name):
-        for work in near:
+        for work in in_namespace:
             if work.name == name and _concerns(refusal, work):
                 return work
     return None
 
 
 def _concerns(refusal: ObservedRefusal, work: Work) -> bool:
-    """Of the copy's own kind only the very copy; of another kind what was made for it."""
+    """Whether an object whose name begins with the copy's name belongs to it.
+
+    An object of the copy's own kind must be the copy itself. An object of another kind is assumed to be created for it.
+    """
     if refusal.kind != work.kind:
         return True
     return refusal.name == work.name and refusal.uid in ("", work.object_uid or refusal.uid)
 
 
-def _is_known(shown: Mapping[str, Any], message: str, now: datetime) -> bool:
-    """Whether this refusal is shown, or another one since a moment ago."""
-    # Whatever its reason is: events that differ in nothing else would each write the job, and a line of its timeline.
+def _is_shown(shown: Mapping[str, Any], message: str, now: datetime) -> bool:
+    """Whether the job shows this message already, or shows another one that is too recent to be replaced."""
+    # The limit holds for every reason: events that alternate between reasons must not write the job and its timeline each time.
     if "refused" in shown and timedelta() <= now - datetime.fromisoformat(shown["at"]) < _REPLACED_AFTER:
         return True
     return message == shown.get("message")
 
 
-def _waits(job: Job) -> bool:
+def _lacks_pods(job: Job) -> bool:
     return _created(job, job.attempt) < pods_of(job)
 
 
@@ -129,7 +135,7 @@ def _created(job: Job, attempt: int) -> int:
 
 
 def _message(job: Job, refusal: ObservedRefusal) -> str:
-    return f"{job.cluster} has the job and does not create its pods: {refusal.reason}: {refusal.message}"
+    return f"{job.cluster} has the job but does not create its pods: {refusal.reason}: {refusal.message}"
 
 
 def _show(job: Job, refusal: ObservedRefusal, now: datetime) -> None:

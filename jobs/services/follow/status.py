@@ -1,12 +1,13 @@
-"""Applies the status that members report of job copies to the jobs.
+"""Applies the status that members report for copies to the jobs.
 
 `JobEventHandler` is registered with the fleet's watcher, which calls it with batches of objects and pods. A report is applied
-only if it is of the job's current attempt; a copy of any other attempt, or of a deleted job, is removed (invariant I4). All
-of it is idempotent: the same report twice changes nothing.
+only if it belongs to the job's current attempt. A copy of any other attempt, or of a deleted job, is removed (invariant I4).
+Everything is idempotent: the same report twice changes nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -32,14 +33,14 @@ from jobs.services.follow import division_status, health, member_copies, refusal
 from jobs.services.follow.division_status import PodsSeen
 from jobs.services.follow.status_batch import Key, StatusBatch
 from jobs.services.follow.status_rows import RunningPods
-from jobs.services.lifecycle import charges, provenance, transitions, works
+from jobs.services.lifecycle import charges, provenance, sizes, state_preservation, transitions, works
 from jobs.services.lifecycle.locks import lock_owners
 from jobs.services.scheduling import loop
 
-_CLOCKS_APART = timedelta(seconds=2)
+_CLOCK_SKEW = timedelta(seconds=2)
 """How far the clocks of a worker and a watcher may differ."""
 _STOPPING = (Job.State.RECLAIMING, Job.State.SUSPENDED)
-"""States in which nothing a copy reports counts, but that it has succeeded before it was stopped."""
+"""States in which only one report of a copy counts: that it had succeeded before it was stopped."""
 _FOLLOWED = (*Job.ON_MEMBER, *Job.WAITING, *_STOPPING)
 
 
@@ -63,7 +64,7 @@ class JobEventHandler:
     @transaction.atomic
     def on_update(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> set[Key]:
         copies, newer = member_copies.judge(cluster_id, resource, objects, now)
-        # Locked before their pods are counted: two batches would otherwise each write a state from a count of before the other.
+        # Jobs are locked before their pods are counted. Otherwise two batches could each write a state from an outdated count.
         jobs = {job.uid: job for job in status_rows.lock_jobs(uid for (uid, _), _ in (*copies, *newer))}
         copies += member_copies.adopt(cluster_id, resource, jobs, newer, now)
         running = status_rows.count_running(cluster_id, jobs)
@@ -73,6 +74,7 @@ class JobEventHandler:
         batch = StatusBatch(
             now, evidence.failures(failed) if failed else {}, crash_loops.rows(running.restarting), running.created
         )
+        state_preservation.keep(cluster_id, _reports(jobs, copies), now)
         followed: set[Key] = set()
         for (uid, attempt), copy in copies:
             job = jobs.get(uid)
@@ -86,7 +88,8 @@ class JobEventHandler:
                 member_copies.remove(cluster_id, resource, copy, uid, attempt, now)
             else:
                 _apply_status(job, copy.get("status") or {}, running[job.uid, attempt], batch)
-                # A charge that is left may end with the pods: `on_pods_changed` asks.
+                sizes.repair(job, copy, now)
+                # Otherwise the job still has a charge that may end with its pods, which only `on_pods_changed` checks.
                 if job.state in Job.ON_MEMBER or job.charge is None:
                     followed.add((uid, attempt))
         batch.write()
@@ -94,7 +97,8 @@ class JobEventHandler:
 
     @transaction.atomic
     def on_delete(self, cluster_id: int, resource: Resource, objects: Sequence[Manifest], now: datetime) -> None:
-        """Objects deleted in the member, by Convoy or others. An end they had reported counts before their deletion."""
+        """Objects that were deleted in the member, by Convoy or by others."""
+        # The last status comes first: a copy that had ended before its deletion ends its job, which then does not fail over.
         copies, _ = member_copies.judge(cluster_id, resource, objects, now)
         _apply_final_reports(cluster_id, copies, now)
         for key, _ in copies:
@@ -103,16 +107,16 @@ class JobEventHandler:
     def on_resync(
         self, cluster_id: int, resource: Resource, present: set[Key], requested_at: datetime, now: datetime
     ) -> None:
-        """After a complete list: copies that should be in it and are not were deleted while no watch was open.
+        """After a complete list: handles copies that are missing from it, because they were deleted while no watch was open.
 
-        A copy made after the list was requested may well be missing from it.
+        Copies that were created after the list was requested are not expected in it.
         """
         matching = Work.objects.filter(
             cluster_id=cluster_id,
             api_version=resource.api_version,
             kind=resource.kind,
             state__in=[Work.State.APPLIED, Work.State.WITHDRAWING],
-            applied_at__lt=requested_at - _CLOCKS_APART,
+            applied_at__lt=requested_at - _CLOCK_SKEW,
         )
         missing = [key for key in matching.values_list("job_uid", "attempt") if key not in present]
         isolation.each("follow.resync", missing, lambda key: _handle_missing_copy(cluster_id, key, now), now)
@@ -121,7 +125,7 @@ class JobEventHandler:
         refusals.record(cluster_id, refusals_, now)
 
     def unmarked(self, cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:
-        """Of the (owner, namespace) pairs of pods without a genuine mark, those with pods from before marks existed."""
+        """Of pods without a valid signature, given by (mark, namespace): those that are older than the signatures."""
         return provenance.unmarked(cluster_id, claims)
 
     @transaction.atomic
@@ -131,6 +135,7 @@ class JobEventHandler:
         running = status_rows.count_running(cluster_id, jobs)
         status_rows.prefetch_related([(job, job.status) for job in jobs.values()], running.restarting)
         batch = StatusBatch(now, restarting=crash_loops.rows(running.restarting), created=running.created)
+        state_preservation.keep(cluster_id, [(jobs[uid], attempt, {}) for uid, attempt in keys if uid in jobs], now)
         for job in jobs.values():
             numbers = parts.counting(job.shares, job.attempt)
             reported = [number for number in numbers if (job.uid, number) in keys]
@@ -140,16 +145,20 @@ class JobEventHandler:
             elif reported and job.state in (Job.State.DISPATCHED, Job.State.RUNNING):
                 _apply_status(job, job.status, running[job.uid, job.attempt], batch)
         batch.write()
-        # A job that keeps its place, as nearly all do, gives nothing back. Of divided jobs the shares decide.
+        # Most jobs stay on their member and keep their charge. A divided job may release the charge of single shares.
         charged = [job for job in jobs.values() if job.charge is not None]
-        left = [job.uid for job in charged if job.shares or job.state not in Job.ON_MEMBER]
-        if left:
-            charges.release(now, left)
-            loop.advance_evictions(now, left)
+        releasable = [job.uid for job in charged if job.shares or job.state not in Job.ON_MEMBER]
+        if releasable:
+            charges.release(now, releasable)
+            loop.advance_evictions(now, releasable)
 
 
 def register() -> None:
     event_handlers.register(JobEventHandler())
+
+
+def _reports(jobs: Mapping[UUID, Job], copies: Iterable[member_copies.Copy]) -> list[tuple[Job, int, Manifest]]:
+    return [(jobs[uid], attempt, copy.get("status") or {}) for (uid, attempt), copy in copies if uid in jobs]
 
 
 def _pods_seen(job: Job, attempt: int, running: RunningPods, batch: StatusBatch) -> PodsSeen:
@@ -180,7 +189,10 @@ def _is_expected(job: Job, attempt: int, cluster_id: int) -> bool:
 
 
 def _must_stop(job: Job, copy: Manifest) -> bool:
-    """Whether the copy can run although the job has ended or is suspended: sent late, or resumed inside the member."""
+    """Whether the copy can still run although the job has ended or is suspended.
+
+    It may have been sent late, or resumed inside the member.
+    """
     if not (job.finished or job.suspended):
         return False
     kind = registry.kind_of(job.api_version, job.kind)
@@ -198,14 +210,14 @@ def _stop_copy(job: Job, attempt: int, cluster_id: int, now: datetime) -> None:
 
 
 def _apply_status(job: Job, status: Manifest, running: int, batch: StatusBatch) -> None:
-    """Apply a report of the current attempt to the job; add what changed to the batch."""
+    """Applies a report of the current attempt to the job, and adds the changed job to the batch."""
     if job.state not in _FOLLOWED:
         return
     state = registry.kind_of(job.api_version, job.kind).read_status(status, running)
     if job.state in _STOPPING and state.phase is not Phase.SUCCEEDED:
         return
     before = (job.state, job.status, job.reason, job.unhealthy_since)
-    if job.state in (*Job.WAITING, *_STOPPING) and not _has_come_back(job, state, batch.now):
+    if job.state in (*Job.WAITING, *_STOPPING) and not _resume_former_attempt(job, state, batch.now):
         return
     job.status = status
     _advance_state(job, state, running, batch)
@@ -214,9 +226,10 @@ def _apply_status(job: Job, status: Manifest, running: int, batch: StatusBatch) 
         batch.changed.append(job)
 
 
-def _has_come_back(job: Job, state: State, now: datetime) -> bool:
-    """Whether a waiting job returns to the attempt it had left, as its copy still runs. A copy that failed meanwhile is
-    withdrawn.
+def _resume_former_attempt(job: Job, state: State, now: datetime) -> bool:
+    """Makes the attempt that a waiting job had left current again if its copy still runs or has succeeded.
+
+    Returns False if the job keeps waiting. The copy of a queued job that has failed is withdrawn.
     """
     if state.phase is Phase.FAILED and job.state == Job.State.QUEUED:
         works.withdraw_attempt(job, job.attempt, now)
@@ -225,7 +238,7 @@ def _has_come_back(job: Job, state: State, now: datetime) -> bool:
 
 
 def _apply_earlier_success(job: Job | None, attempt: int, cluster_id: int, copy: Manifest, batch: StatusBatch) -> None:
-    """Ends a job by the success of an attempt that it had left, unless a later attempt was sent since."""
+    """Ends the job because an earlier attempt has succeeded, unless a later attempt has been sent since."""
     if (
         job is None
         or job.shares
@@ -255,10 +268,10 @@ def _advance_state(job: Job, state: State, running: int, batch: StatusBatch) -> 
             health.check_later(job, batch.now)
     elif job.state in (Job.State.PLACED, Job.State.DISPATCHED):
         transitions.enter(job, JobEvent.SENT)
-        if refusals.stands(job, batch.created.get((job.uid, job.attempt), 0)):
+        if refusals.is_current(job, batch.created.get((job.uid, job.attempt), 0)):
             return
-        where = job.cluster.name if job.cluster else "the member"
-        message = f"{where} has the job; {running} of {refusals.pods_of(job)} pods run"
+        cluster = job.cluster.name if job.cluster else "the member"
+        message = f"{cluster} has the job; {running} of {refusals.pods_of(job)} pods run"
         job.reason = Reason(Code.WAITING_FOR_PODS, message).as_json()
 
 
@@ -266,8 +279,8 @@ def _mark_running(job: Job, batch: StatusBatch) -> None:
     job.unhealthy_since = None
     if job.state == Job.State.RUNNING:
         return
-    where = job.cluster.name if job.cluster else "its cluster"
-    line = job_event(job, "Running", f"All pods of attempt {job.attempt} run on {where}")
+    cluster = job.cluster.name if job.cluster else "its cluster"
+    line = job_event(job, "Running", f"All pods of attempt {job.attempt} run on {cluster}")
     (batch.timeline if job.started_at else batch.new_timeline).append(line)
     transitions.enter(job, JobEvent.RUNS)
     job.reason = None
@@ -276,7 +289,7 @@ def _mark_running(job: Job, batch: StatusBatch) -> None:
 
 
 def _follow_crash_loop(job: Job, since: datetime | None, batch: StatusBatch) -> None:
-    """A job that reports that it runs is unhealthy, since ``since``, while its pods only restart."""
+    """Marks a running job as unhealthy while its pods are in a crash loop. ``since`` is when that was first seen, if it was."""
     if job.state not in (Job.State.DISPATCHED, Job.State.RUNNING):
         return
     loop = crash_loops.find(job, batch.restarting, batch.now)
@@ -285,8 +298,8 @@ def _follow_crash_loop(job: Job, since: datetime | None, batch: StatusBatch) -> 
             job.reason = None
         return
     job.unhealthy_since = since or batch.now
-    then = "fails" if health.tolerance(job) is None else "moves"
-    message = f"{loop}; the job {then} unless it keeps running within {crash_loops.tolerated_s(job):g} s"
+    consequence = "fails" if health.tolerance(job) is None else "moves to another cluster"
+    message = f"{loop}; the job {consequence} unless its pods are stable within {crash_loops.tolerated_s(job):g} s"
     job.reason = Reason(Code.APPLICATION_UNHEALTHY, message).as_json()
     if since is None:
         batch.record(job, "CrashLoop", message, warning=True)
@@ -294,7 +307,7 @@ def _follow_crash_loop(job: Job, since: datetime | None, batch: StatusBatch) -> 
 
 
 def _mark_failed(job: Job, state: State, batch: StatusBatch) -> None:
-    """Ends the job, unless its policy has application failover: then it waits out its toleration and moves."""
+    """Ends the job. If its policy has application failover, the job instead moves once its toleration is over."""
     tolerance = health.tolerance(job)
     if tolerance is None:
         failure = batch.failure_of(job)
@@ -306,8 +319,8 @@ def _mark_failed(job: Job, state: State, batch: StatusBatch) -> None:
         job.unhealthy_since = job.unhealthy_since or batch.now
         transitions.enter(job, JobEvent.FAILED_IN_MEMBER)
         failure = batch.failure_of(job)
-        known = "; ".join(filter(None, (state.message, failure.summary))) or "no message"
-        message = f"failed on {job.cluster}: {known}; moves after {tolerance:g} s"
+        details = "; ".join(filter(None, (state.message, failure.summary))) or "no message"
+        message = f"failed on {job.cluster}: {details}; moves after {tolerance:g} s"
         job.reason = Reason(Code.APPLICATION_UNHEALTHY, message, cause=failure.cause).as_json()
         batch.record(job, "InterpretHealth", message, warning=True)
         health.check_later(job, batch.now)
@@ -326,12 +339,13 @@ def _mark_finished(job: Job, event: JobEvent, outcome: Outcome, message: str, ba
 
 @transaction.atomic
 def _apply_final_reports(cluster_id: int, copies: Sequence[tuple[Key, Manifest]], now: datetime) -> None:
-    """Apply the last status of copies that had ended before they were deleted: such jobs end, and do not fail over."""
+    """Applies the last status of copies that had ended before they were deleted: such jobs end, and do not fail over."""
     jobs = {job.uid: job for job in status_rows.lock_jobs(uid for (uid, _), _ in copies)}
     status_rows.prefetch_related(
         [(jobs[uid], copy.get("status") or {}) for (uid, _), copy in copies if uid in jobs], ()
     )
     batch = StatusBatch(now)
+    state_preservation.keep(cluster_id, _reports(jobs, copies), now)
     for (uid, attempt), copy in copies:
         job, status = jobs.get(uid), copy.get("status") or {}
         if job is None or status_rows.phase_of(job, status) not in FINISHED:
@@ -347,9 +361,10 @@ def _apply_final_reports(cluster_id: int, copies: Sequence[tuple[Key, Manifest]]
 
 @transaction.atomic
 def _handle_missing_copy(cluster_id: int, key: Key, now: datetime) -> None:
-    """Handle a copy that is not in its member: it was withdrawn, or deleted there by another client."""
+    """Handles a copy that is not in its member: it was withdrawn, or deleted there by another client."""
     uid, attempt = key
-    lock_owners([uid])  # first: a withdrawal under way would otherwise be taken for a deletion by others
+    # Locked before the works are read: a withdrawal that is being recorded would otherwise look like a deletion by others.
+    lock_owners([uid])
     matching = Work.objects.filter(job_uid=uid, attempt=attempt, cluster_id=cluster_id)
     withdrawn = matching.filter(state__in=[Work.State.WITHDRAWING, Work.State.SUSPENDED])
     for pk in list(withdrawn.filter(state=Work.State.WITHDRAWING).values_list("pk", flat=True)):
@@ -366,7 +381,10 @@ def _handle_missing_copy(cluster_id: int, key: Key, now: datetime) -> None:
 
 
 def _lose_copy(job: Job, work: QuerySet[Work], now: datetime) -> None:
-    """The copy of the current attempt was deleted: its work ends, and the job moves unless its end is known."""
+    """Handles the deletion of the current attempt's copy by another client: the work ends.
+
+    The job moves to another cluster, unless its pods show that it has succeeded or its failure is already recorded.
+    """
     has_failed = job.state == Job.State.BACKOFF
     if job.state in Job.ON_MEMBER and _pods_succeeded(job):
         _end_by_pods(job, now)
@@ -381,7 +399,7 @@ def _lose_copy(job: Job, work: QuerySet[Work], now: datetime) -> None:
 
 
 def _pods_succeeded(job: Job) -> bool:
-    """Whether every pod the job has to run was last seen to have succeeded."""
+    """Whether every pod of the job has succeeded, by the last report of each."""
     rows = Pod.objects.filter(job_uid=job.uid, attempt=job.attempt)
     phases = list(rows.values_list("phase", flat=True))
     wanted = max(sum(role["replicas"] for role in job.roles), parts.divisible(job.roles) or 0)
@@ -389,12 +407,12 @@ def _pods_succeeded(job: Job) -> bool:
 
 
 def _end_by_pods(job: Job, now: datetime) -> None:
-    fresh = status_rows.lock_jobs([job.uid])[0]
-    if fresh.attempt != job.attempt or fresh.state not in Job.ON_MEMBER:
+    locked = status_rows.lock_jobs([job.uid])[0]
+    if locked.attempt != job.attempt or locked.state not in Job.ON_MEMBER:
         return
     batch = StatusBatch(now)
     message = "its copy was deleted after all of its pods had succeeded"
-    _mark_finished(fresh, JobEvent.SUCCEEDED, Outcome.SUCCEEDED, message, batch)
-    batch.changed.append(fresh)
+    _mark_finished(locked, JobEvent.SUCCEEDED, Outcome.SUCCEEDED, message, batch)
+    batch.changed.append(locked)
     batch.write()
     job.refresh_from_db(fields=["state"])

@@ -1,4 +1,4 @@
-"""The changes that one batch of reports makes to jobs, collected and then written in a fixed number of statements."""
+"""Collects the changes that one batch of reports makes to jobs, and writes them in a fixed number of statements."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -23,26 +23,26 @@ _REPORTED = ("state", "status", "reason", "unhealthy_since", "started_at", "fini
 
 @dataclass
 class StatusBatch:
-    """What is to be written for one batch."""
+    """The pending writes of one batch, and the pod data that its reports are judged by."""
 
     now: datetime
     failures: dict[Key, Failure] = field(default_factory=dict)
-    """Why attempts failed that are reported as failed."""
+    """The failures of attempts that this batch reports as failed."""
     restarting: list[Pod] = field(default_factory=list)
     """Pods that have restarted too often."""
     created: Mapping[Key, int] = field(default_factory=dict)
-    """The number of pods that attempts have."""
+    """The number of pods of each attempt that have not ended."""
     failed: list[tuple[Job, Failure]] = field(default_factory=list)
     changed: list[Job] = field(default_factory=list)
     started: list[Job] = field(default_factory=list)
     ended_attempts: dict[tuple[Outcome, str], list[Job]] = field(default_factory=lambda: defaultdict(list))
-    """By outcome of the attempt and its message."""
+    """Jobs whose current attempt ends, by outcome and message."""
     timeline: list[events.Line] = field(default_factory=list)
     new_timeline: list[events.Line] = field(default_factory=list)
-    """Lines that cannot have been recorded before: of a job's first start, and of its end."""
+    """Events that cannot repeat an earlier one, so that they need no merging: the first start of a job, and its end."""
 
     def failure_of(self, job: Job) -> Failure:
-        """Why the current attempt failed; kept with it."""
+        """Returns why the current attempt failed; `write` stores it with the attempt."""
         key = (job.uid, job.attempt)
         failure = self.failures.get(key) or evidence.failures([key])[key]
         self.failed.append((job, failure))
@@ -52,8 +52,8 @@ class StatusBatch:
         self.timeline.append(job_event(job, reason, message, warning=warning))
 
     def write(self) -> None:
-        """Writes everything; the jobs are locked by the caller."""
-        # The journal comes last: other writers hold their rows while they wait for it.
+        """Writes everything. The caller has locked the jobs."""
+        # The journal comes last: a transaction that has its lock must not wait for rows whose holders may wait for the journal.
         if self.started:
             works.start_attempts(self.started, self.now)
             tracing.started(self.started, self.now)

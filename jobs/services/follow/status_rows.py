@@ -1,4 +1,4 @@
-"""Reads the rows that a member's reports are applied to: the jobs, locked; what only few of them need; counts of their pods."""
+"""Reads the rows needed to apply a batch of reports: locks the jobs, prefetches related rows, counts running pods."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -36,12 +36,12 @@ _CLUSTERS = prepared.Rows(lambda param: Cluster.objects.filter(pk__in=param("pks
 
 
 def prefetch_related(reports: Iterable[tuple[Job, Manifest]], restarting: Collection[UUID]) -> None:
-    """Prefetches what most reports do not need: policies to judge trouble by, and the clusters that messages will name."""
+    """Loads related rows for the few jobs that need them: the policy of failing jobs, and clusters that messages will name."""
     phases = [(job, Phase.RESTARTING if job.uid in restarting else phase_of(job, status)) for job, status in reports]
-    troubled = [job for job, phase in phases if phase in (Phase.RESTARTING, Phase.FAILED)]
+    failing = [job for job, phase in phases if phase in (Phase.RESTARTING, Phase.FAILED)]
     starting = [job for job, phase in phases if phase is not Phase.SUCCEEDED and job.state != Job.State.RUNNING]
-    prefetch_related_objects(troubled, "policy")
-    named = [job for job in (*troubled, *starting) if job.cluster_id is not None]
+    prefetch_related_objects(failing, "policy")
+    named = [job for job in (*failing, *starting) if job.cluster_id is not None]
     clusters = {row.pk: row for row in _CLUSTERS.objects(pks=list({job.cluster_id for job in named}))}
     for job in named:
         if job.cluster_id in clusters:

@@ -1,7 +1,7 @@
-"""The periodic sweep: finds work whose task was lost. Events make things fast, the sweep makes them certain.
+"""The periodic sweep: does everything that is due, even if the task message for it was lost.
 
-It calls the same services as the events do, so finding something twice does nothing. `Sweeper` leaves a pass out when the one
-before found that nothing can become due by the clock alone, and the journal has not grown since.
+It calls the same services as the tasks, and these are idempotent. `Sweeper` skips a pass if nothing can have become due: the
+pass before found nothing that depends on the time, and the journal has not grown since.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,19 +18,19 @@ from fleet.db import isolation
 from fleet.models import Cluster
 from fleet.services.clusters import circuits
 from fleet.services.operations.exclusive import exclusive
-from jobs import snapshot
+from jobs import queries, snapshot
 from jobs.models import DeletedJob, Job, Work
 from jobs.services.failover import failover, returns
-from jobs.services.follow import expiry, health
-from jobs.services.lifecycle import charges, cycle_requests, works
+from jobs.services.follow import expiry, health, retention
+from jobs.services.lifecycle import charges, cycle_requests, deleted_use, works
 from jobs.services.scheduling import loop
 from jobs.services.submission import policy_claims
-from quotas import queries
+from quotas import queries as quotas
 
 _PER_MEMBER = 16
-"""Works of one member that a pass enqueues: more would only wait for their lane (`jobs.services.dispatch.lanes`)."""
+"""How many works of one member a pass enqueues. More would only wait for their lane (`jobs.services.dispatch.lanes`)."""
 TERM = timedelta(seconds=10)
-"""How long passes stay away after the process that made one was killed in it."""
+"""How long the lock of a pass lasts: no other process sweeps for so long after one was killed during a pass."""
 
 
 def run(now: datetime) -> None:
@@ -40,13 +40,15 @@ def run(now: datetime) -> None:
 
 def _steps() -> Sequence[Callable[[datetime], object]]:
     return (
-        returns.adopt,  # first: a copy that runs again is adopted before its job is moved or placed anew
+        returns.adopt,  # first, so that a copy on a recovered cluster is adopted before its job is moved or placed again
         *health.CHECKS,
         _push_due,
         _close_idle_circuits,
         expiry.run,
+        retention.run,
         _finish_deletions,
         _forget_deleted,
+        deleted_use.forget,
         policy_claims.claim_unclaimed,
         charges.release,
         loop.advance_evictions,
@@ -59,34 +61,34 @@ def _forget_deleted(now: datetime) -> None:
 
 
 def _request_cycle(now: datetime) -> None:
-    # Without waiting jobs too: a cycle evicts what a stopped queue or a changed tree asks for.
-    if snapshot.waiting_jobs().exists() or cycle_requests.is_waiting():
+    # A requested cycle runs even if no job waits: it may have to evict jobs after a queue was stopped or the tree has changed.
+    if snapshot.waiting_jobs().exists() or queries.growing_jobs().exists() or cycle_requests.is_waiting():
         cycle_requests.request()
 
 
 @contextmanager
 def alone(now: datetime) -> Iterator[bool]:
-    """Whether this process may walk all jobs: one does at a time. What it has passed by already is for the next pass."""
+    """Takes the lock of the sweep; yields False if another process has it."""
     with exclusive("jobs.sweep", now, TERM) as is_ours:
         yield is_ours
 
 
 class Sweeper:
-    """The passes of one process."""
+    """Runs the passes of one process, and skips those that would find nothing."""
 
     longest_pause = timedelta(seconds=30)
-    """A pass is made this often whatever the journal says: what was changed without a line in it is found then."""
+    """A pass is made at least this often, because a change may have been written without a journal entry."""
 
     def __init__(self) -> None:
         self._version = -1
-        """Of the journal, when the last pass was made after which nothing was left to the clock."""
+        """The journal's version at the last pass that left nothing to do later; -1 if the last pass did."""
         self._swept_at = datetime.min.replace(tzinfo=UTC)
         self._quotas = 0
         """Version of the quota tree and its queues for which a cycle was requested."""
 
     def run(self, now: datetime) -> bool:
-        """Makes a pass unless it would find nothing or another process makes one; returns whether it was made."""
-        # The version before what is settled: a writer that begins in between gets a later one, and is not overlooked.
+        """Makes a pass, unless it would find nothing or another process is making one. Returns whether it was made."""
+        # The version is read before `settled`: a writer that starts in between gets a later version, and causes another pass.
         version = journal.tip()
         if version == self._version and timedelta() <= now - self._swept_at < self.longest_pause:
             return False
@@ -102,56 +104,62 @@ class Sweeper:
         return True
 
     def _follow_quotas(self) -> None:
-        """Requests a cycle for a quota tree or queues that this process has not seen: they may ask for evictions although no
-        job waits, and the process that changed them may have died before its request.
+        """Requests a cycle if the quota tree or the queues have changed since this process last did.
+
+        Such a change may require evictions even if no job waits, and the process that made it may have died before it requested
+        a cycle.
         """
-        version = queries.version()
+        version = quotas.version()
         if version != self._quotas:
             cycle_requests.request()
             self._quotas = version
 
 
 def _waits_for_the_clock() -> bool:
-    """Whether anything may have to be done later although no row changes until then. Rather too often than too seldom."""
+    """Whether anything may become due later without a change of rows. May be true although nothing will, never the reverse."""
     live, finished = Job.objects.exclude(state__in=Job.FINISHED), Job.objects.filter(state__in=Job.FINISHED)
-    calm = Q(state=Job.State.RUNNING, shares=[], unhealthy_since=None, cluster__isnull=False)
+    healthy = Q(state=Job.State.RUNNING, shares=[], unhealthy_since=None, cluster__isnull=False)
     return (
         snapshot.waiting_jobs().exists()
         or cycle_requests.is_waiting()
         or works.actionable().exists()
+        or works.resizing().exists()
+        or queries.growing_jobs().exists()
         or Cluster.objects.filter(~Q(taints=[]) | Q(circuit_opened_at__isnull=False)).exists()
         or Job.objects.filter(deleting_at__isnull=False).exists()
         or finished.filter(Q(ttl_s__isnull=False) | Q(charge__isnull=False)).exists()
-        or live.exclude(calm).exists()
+        or live.exclude(healthy).exists()
     )
 
 
 def _push_due(now: datetime) -> None:
-    """Enqueues works that are due and claimed by no live worker."""
+    """Enqueues works that are due and not claimed by a live worker."""
     turn = Window(RowNumber(), partition_by=F("cluster_id"), order_by=[F("due_at"), F("pk")])
+    for pk in works.resizes_due(now).order_by("due_at").values_list("pk", flat=True)[:1000]:
+        events.enqueue("jobs.push", pk)
     rows = works.due(now).annotate(turn=turn).filter(turn__lte=_PER_MEMBER)
-    # The first of each member before the second of any: one with thousands of them keeps no other's from being found.
+    # Ordered by turn: the first work of every member comes before any second one, so that a member with thousands of due works
+    # does not use up the limit.
     for pk in rows.order_by("turn", "due_at").values_list("pk", flat=True)[:1000]:
         events.enqueue("jobs.push", pk)
 
 
 def _close_idle_circuits(now: datetime) -> None:
     waiting = Exists(works.actionable().filter(cluster_id=OuterRef("pk")))
-    idle = Cluster.objects.filter(~waiting, circuit_opened_at__isnull=False)
+    resizing = Exists(works.resizing().filter(cluster_id=OuterRef("pk")))
+    idle = Cluster.objects.filter(~waiting, ~resizing, circuit_opened_at__isnull=False)
     isolation.each("circuits.close_idle", idle, lambda cluster: circuits.close_idle(cluster, now), now)
 
 
 def _finish_deletions(now: datetime) -> None:
-    """A job's last copy went, and the process died before it could forget the job."""
+    """Finishes deletions whose process died after the last copy was removed, before the job's row was deleted."""
     deleted = Job.objects.filter(deleting_at__isnull=False)
     isolation.each("failover.finish_deletion", deleted, lambda job: failover.finish_deletion(job, now), now)
 
 
 def cluster_changed(cluster_id: int, now: datetime) -> None:
-    """A member came, went or recovered: what waited for it is due now, and placements may differ.
-
-    Copies that run on there are adopted before anything is placed anew.
-    """
+    """Handles a member that joined, left or changed its state: its works are due now, and a cycle is requested."""
+    # Copies that still run there are adopted first, before their jobs are moved or placed again.
     isolation.run("returns.adopt", [cluster_id], lambda: returns.adopt(now))
     works.make_due(Work.objects.filter(cluster_id=cluster_id), now)
     _push_due(now)

@@ -9,9 +9,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
+from fleet.db import isolation
 from fleet.models import Cluster, Hold, Node, Pod
 from jobs import snapshot
 from jobs.core import reasons
@@ -35,8 +37,9 @@ from jobs.kinds import registry
 from jobs.models import Job
 from jobs.services.inspect import remedies, speeds
 from jobs.services.inspect.remedies import Sees, WaitingJob
-from jobs.services.scheduling import runtimes
+from jobs.services.scheduling import plan_failures, runtimes
 from jobs.snapshot_topology import whereabouts
+from quotas.services import usage
 
 _HOLDS_TOLD = 20
 
@@ -102,7 +105,15 @@ def explain_job(job: Job, now: datetime, sees: Sees = sees_everything) -> Explan
         return Explanation(job, now, "Ended", message, False, (), (), quota)
     if job.state not in Job.WAITING and not (job.suspended and job.cluster_id is None):
         return _explain_placed(job, now)
-    return _explain_waiting(job, now, quota, sees)
+    explained = isolation.run("explain", [f"job {job.pk}"], partial(_explain_waiting, job, now, quota, sees))
+    return explained[0] if explained else _explain_stored(job, now, quota)
+
+
+def _explain_stored(job: Job, now: datetime, quota: Mapping[str, Any] | None) -> Explanation:
+    """Of a job that the scheduler cannot plan either: the reason that it stored."""
+    reason = job.reason or {}
+    clusters = [_stored_verdict(row, set()) for row in reason.get("clusters", ())]
+    return Explanation(job, now, "Waits", reason.get("message") or "", False, clusters, (), quota)
 
 
 def _explain_placed(job: Job, now: datetime) -> Explanation:
@@ -138,20 +149,35 @@ def _explain_waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None, s
     with places.on_own_reservation(job.pk):
         looks = _explain_clusters(places.engine, gang, demand, now)
         lost = never_fits(looks)
-        held_looks = tuple(_with_verdict(look, places.name_reservation(look.verdict, gang, (), now)) for look in looks)
+        looks = tuple(_with_verdict(look, places.name_reservation(look.verdict, gang, (), now)) for look in looks)
         waits_for = {reservation.reserved.cluster: (reservation.gang.name, reservation.until)} if reservation else {}
-        waiting = WaitingJob(job, gang, demand, places.engine, held_looks, now, lost, _occupants, _nodes, waits_for)
+        waiting = WaitingJob(job, gang, demand, places.engine, looks, now, lost, _occupants, _nodes, waits_for)
         changes = remedies.shown_to(remedies.find_remedies(waiting), sees)
-    looks = held_looks
     claims = _claims(sees)
     if reservation:
-        looks = tuple(_without_name(look, reservation.gang.name, sees) for look in looks)
         claims[reservation.reserved.cluster].insert(0, _reservation_claim(reservation, sees))
     clusters = [_cluster_verdict(look, claims.get(look.cluster, ())) for look in looks]
     fits = any(each.fits for each in clusters)
-    message = _message(job, looks, fits=fits, lost=lost)
+    message = _message(job, looks, fits=fits, lost=lost) + _lately(job, now)
     speed = speeds.of_found(job, places.engine.find(gang, demand, now)) if fits else None
     return Explanation(job, now, "Fits" if fits else "Waits", message, lost, clusters, changes, quota, speed)
+
+
+def _lately(job: Job, now: datetime) -> str:
+    """What its queue and its user have used lately, where turns are taken by that."""
+    tree, _ = snapshot.tree_in_force()
+    if tree is None or job.leaf not in tree.by_path or not tree.shares_over_time:
+        return ""
+    recent = usage.recent_hours(tree, now)
+    mine = recent.by_user.get(job.leaf, {}).get(job.submitted_by, 0.0)
+    siblings = tree.children.get(tree.by_path[job.leaf].parent, ())
+    others = ", ".join(f"{node.name} {recent.by_path[node.path]:.1f}" for node in siblings if node.path != job.leaf)
+    beside = f" (beside it: {others})" if others and len(siblings) <= _MOST_SIBLINGS else ""
+    queue = f"{job.leaf} has used {recent.by_path[job.leaf]:.1f} GPU-hours lately{beside}"
+    return f"; turns go by GPU-time: {queue}, of which {mine:.1f} are its user's"
+
+
+_MOST_SIBLINGS = 8
 
 
 def _message(job: Job, looks: Sequence[Look], *, fits: bool, lost: bool) -> str:
@@ -215,14 +241,6 @@ def _cluster_verdict(look: Look, claims: Sequence[Claim]) -> ClusterExplained:
     )
 
 
-def _without_name(look: Look, name: str, sees: Sees) -> Look:
-    return (
-        look
-        if _visible_name(name, sees)
-        else replace(look, message=look.message.replace(name, "a job of another team"))
-    )
-
-
 def _visible_name(name: str, sees: Sees) -> str:
     """Empty when it is of a namespace that the reader may not see."""
     return name if sees(name.partition("/")[0]) else ""
@@ -263,8 +281,8 @@ def demand(
 
 def _scheduler_of_now(now: datetime) -> Scheduler:
     """A scheduler loaded from rows, with the nodes reserved that its next cycle would reserve."""
-    scheduler = Scheduler.from_snapshot(snapshot.load(now))
-    scheduler.reserve_nodes(now, runtimes.load)
+    scheduler = Scheduler.from_snapshot(snapshot.load(now), plan_failures.guard)
+    scheduler.attempt("reserve", 0, partial(scheduler.reserve_nodes, now, runtimes.load))
     return scheduler
 
 

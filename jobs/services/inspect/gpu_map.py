@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from fleet.core import units
 from fleet.core.prices import MODEL_LABELS
 from fleet.models import Cluster, Node, Pod
 from jobs import snapshot
@@ -53,7 +54,7 @@ class GpuModel:
 
 def of_cluster(cluster: Cluster, namespaces: Container[str] | None) -> list[NodeGpus]:
     """Nodes with GPUs by domain and name; ``namespaces`` are those whose jobs may be named, None: all."""
-    rows = [node for node in Node.objects.filter(cluster=cluster).order_by("name") if _amount(node.allocatable)]
+    rows = [node for node in Node.objects.filter(cluster=cluster).order_by("name") if units.gpus(node.allocatable)]
     nodes = {node.name: _node(node) for node in rows[:NODES]}
     pods = Pod.objects.filter(cluster=cluster, phase__in=snapshot.LIVE).exclude(node="")
     jobs = _jobs(pods)
@@ -63,7 +64,7 @@ def of_cluster(cluster: Cluster, namespaces: Container[str] | None) -> list[Node
         job = jobs.get(uid)
         if job is None or node not in nodes:
             continue
-        gpus = next((_amount(each["request"]) for each in job.roles if each["name"] == role), 0)
+        gpus = next((units.gpus(each["request"]) for each in job.roles if each["name"] == role), 0)
         if gpus:
             shown = job if namespaces is None or job.namespace in namespaces else None
             nodes[node].pods.append(PodOnNode(shown, role, index, gpus))
@@ -77,13 +78,13 @@ def models() -> list[GpuModel]:
     for cluster, labels, allocatable, requested in rows.values_list(
         "cluster__name", "labels", "allocatable", "requested"
     ):
-        if gpus := _amount(allocatable):
+        if gpus := units.gpus(allocatable):
             model = _label(labels, MODEL_LABELS)
             each = models_by_name[cluster, model]
             each.cluster, each.model = cluster, model
             each.nodes += 1
             each.allocatable += gpus
-            each.requested += _amount(requested)
+            each.requested += units.gpus(requested)
     return sorted(models_by_name.values(), key=lambda each: (-each.allocatable, each.model, each.cluster))
 
 
@@ -94,8 +95,8 @@ def _node(row: Node) -> NodeGpus:
         domain=_label(row.labels, DOMAIN_LABELS),
         ready=row.ready,
         unschedulable=row.unschedulable,
-        gpus=_amount(row.allocatable),
-        requested=_amount(row.requested),
+        gpus=units.gpus(row.allocatable),
+        requested=units.gpus(row.requested),
     )
 
 
@@ -108,7 +109,3 @@ def _jobs(pods: QuerySet[Pod]) -> dict[UUID, Job]:
 
 def _label(labels: dict[str, str], names: tuple[str, ...]) -> str:
     return next((labels[name] for name in names if labels.get(name)), "")
-
-
-def _amount(amounts: dict[str, int]) -> int:
-    return sum(amount for name, amount in amounts.items() if name.endswith("/gpu"))

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from fleet.errors import NotFound, Unavailable
 from fleet.kube import resources
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberRefused
 from fleet.models import Pod
-from fleet.services.members import member_clients
+from fleet.services.members import impersonation, member_clients
 from jobs.core.division import shares
 from jobs.kinds import registry
 from jobs.models import Job
@@ -44,15 +45,16 @@ class Log:
 
 
 def stream(
-    job: Job, *, pod: str = "", role: str = "", index: int = 0, follow: bool = False, tail: int | None = None
+    job: Job, user: Any, *, pod: str = "", role: str = "", index: int = 0, follow: bool = False, tail: int | None = None
 ) -> Log:
-    """One pod's log; by default of the chief, from the start. The caller has to close it."""
+    """One pod's log for the user; by default of the chief, from the start. The caller has to close it."""
     target = _pod(job, pod, role, index)
     params = {"follow": "true"} if follow else {}
     if tail is not None:
         params["tailLines"] = str(tail)
     path = resources.PODS.path(target.namespace, target.name, "log")
     client = member_clients.connect(member_clients.access_of(target.cluster))
+    client = impersonation.in_name_of(client, target.cluster, user)
     return Log(target, client, client.stream_lines(path, params, read_timeout_s=_SILENCE_S if follow else 30.0))
 
 

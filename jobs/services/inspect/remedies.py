@@ -27,6 +27,7 @@ from jobs.core.placement.types import NodeFacts
 from jobs.core.reasons import Amounts, Code
 from jobs.core.taints import untolerated
 from jobs.models import Job
+from jobs.snapshot_rows import capacity_hold_of
 from quotas.core.amounts import of_job
 from quotas.core.ledger import Charge
 from quotas.models import Queue
@@ -114,7 +115,7 @@ def _joined(waiting: WaitingJob, change: Change, rooms: Sequence[Change]) -> lis
 def _fits_without(waiting: WaitingJob, jobs: Iterable[JobRef]) -> bool:
     uids = {job.uid for job in jobs}
     rows = Hold.objects.filter(job_uid__in=uids, released_at__isnull=True).select_related("cluster")
-    holds = [snapshot.capacity_hold_of(hold, hold.cluster.name) for hold in rows]
+    holds = [capacity_hold_of(hold, hold.cluster.name) for hold in rows]
     places = {hold.cluster for hold in holds}
     places |= set(Job.objects.filter(uid__in=uids, cluster__isnull=False).values_list("cluster__name", flat=True))
     ended = {name: [each for each in waiting.occupants(name) if each.uid in uids] for name in sorted(places)}

@@ -1,6 +1,6 @@
-"""What would start, wait or move if the fleet were another: the scheduler's own cycle on a changed picture.
+"""What would start, wait or move if the fleet were another: the scheduler's own cycle on a changed snapshot.
 
-Nothing is touched: the picture is loaded, changed in memory and planned for twice, as it is and as it would be. Manifests of
+Nothing is touched: the snapshot is loaded, changed in memory and planned for twice, as it is and as it would be. Manifests of
 jobs are applied in a transaction that is rolled back, so that they are refused as `submit.apply` refuses them.
 """
 
@@ -24,6 +24,7 @@ from jobs.core.scheduling import cycle, what_if
 from jobs.core.scheduling.cycle import Plan
 from jobs.models import Job
 from jobs.services.scheduling import runtimes
+from jobs.services.scheduling.plan_failures import guard
 from jobs.services.submission import submit
 from quotas.core import parsing
 from quotas.models import QuotaTree
@@ -93,13 +94,15 @@ def simulate_change(suppose: Suppose, *, by: str, now: datetime) -> Answer:
     displaced = _displaced(suppose.lose_cluster)
     changed = _changed(world, suppose)
     changed = what_if.with_waiting(changed, [gang for gang, _ in displaced] + [gang for gang, _ in hypothetical])
-    before = _outcomes_by_job(cycle.run_cycle(world, now, runtimes.load))
-    after = _outcomes_by_job(cycle.run_cycle(changed, now, runtimes.load))
+    before = _outcomes_by_job(cycle.run_cycle(world, now, runtimes.load, guard))
+    after = _outcomes_by_job(cycle.run_cycle(changed, now, runtimes.load, guard))
     for gang, job in displaced:
         before[gang.job_id] = JobOutcome("Runs", job.cluster.name if job.cluster else "")
     waiting = before.keys() - {gang.job_id for gang, _ in displaced}
     differences = [
-        Difference("", job.kind, job.namespace, job.name, JobOutcome("New"), after[gang.job_id])
+        Difference(
+            "", job.kind, job.namespace, job.name, JobOutcome("New"), after.get(gang.job_id, JobOutcome("Waits"))
+        )
         for gang, job in hypothetical
     ]
     differences += _compared(before, after)

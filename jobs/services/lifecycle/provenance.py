@@ -13,14 +13,13 @@ from uuid import UUID
 
 from structlog import get_logger
 
-from fleet.changes import events
 from fleet.core.members import marks
 from fleet.core.members.observed import Mark
 from fleet.db import prepared
 from fleet.db.prepared import KEY, UID
 from fleet.kube.resources import Resource
 from fleet.models import Cluster
-from fleet.services.clusters import clusters
+from fleet.services.clusters import object_events
 from fleet.services.members import signing
 from jobs.kinds.base import Kind, Manifest, set_metadata
 from jobs.models import Work
@@ -77,15 +76,17 @@ class Provenance:
         return Verdict.OURS if genuine or not work.marked else Verdict.FOREIGN
 
     def report(self, resource: Resource, item: Manifest, why: str, now: datetime) -> None:
-        """Says once what is not believed, on the member's timeline."""
+        """Records once what is not believed."""
         metadata = item["metadata"]
         known = _reported.setdefault(self.cluster.pk, set())
-        named = f"{resource.kind} {metadata.get('namespace', '')}/{metadata.get('name', '')}"[:300]
+        namespace, name = str(metadata.get("namespace", "")), str(metadata.get("name", ""))
+        named = f"{resource.kind} {namespace}/{name}"[:300]
         if named in known or len(known) >= _MOST_REPORTED:
             return
         known.add(named)
         log.warning("object in a member is not believed", cluster=self.cluster.name, object=named, why=why)
-        events.record(clusters.change(self.cluster), "ObjectNotBelieved", f"{named} {why}", now, warning=True)
+        message = f"{named} in {self.cluster.name} {why}"
+        object_events.record(self.cluster, resource.kind, namespace, name, "ObjectNotBelieved", message, now)
 
 
 def load_provenance(cluster_id: int, keys: Iterable[Key]) -> Provenance:

@@ -74,7 +74,7 @@ def _is_anywhere(manifest: Manifest) -> bool:
 
 
 def _announce(namespace: str, names: Sequence[str], uid: object, now: datetime) -> None:
-    """For the scheduler's picture: the jobs that wait with these claims are read again."""
+    """Makes the scheduler read the jobs that wait with these claims again."""
     moved = journal.Action.MODIFIED
     journal.append([journal.Change(CLAIM_LOCATION, namespace, name, str(uid), moved) for name in names], now)
     if names:

@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from fleet.changes import events
+from fleet.core.members.health import UNJUDGED
 from fleet.db import prepared
 from fleet.db.prepared import KEY, NUMBER, TEXT, TIME, UID, Param
 from fleet.models import Cluster, Hold
@@ -36,6 +37,15 @@ UNCLAIMED: Mapping[str, Any] = {"claim": "", "claimed_at": None}
 """For a work that has nothing to be done any more: its claimant may be dead, and writes nothing once its claim is gone."""
 
 
+_RESIZES = Q(state=State.APPLIED, resize_wanted__gt=F("resize_done"))
+"""Of applied works those whose copy has to be brought to the size in force."""
+
+
+def resizing() -> QuerySet[Work]:
+    """Works whose copy has to be brought to the size in force, now or later. Not `actionable`: they have their own index."""
+    return Work.objects.filter(_RESIZES)
+
+
 def actionable() -> QuerySet[Work]:
     """Works of which something is to be done in their member, now or later."""
     return Work.objects.filter(state__in=ACTIONABLE)
@@ -48,7 +58,12 @@ def due(now: datetime) -> QuerySet[Work]:
     the expense of moving them. What waits so is pushed by `jobs.services.follow.sweep` once it answers. Nothing at all is
     done in one whose circuit is open, until its next probe is due.
     """
-    return _due(**_times_of_due(now))
+    return _due(actionable(), **_times_of_due(now))
+
+
+def resizes_due(now: datetime) -> QuerySet[Work]:
+    """As `due`, of the works that are `resizing`."""
+    return _due(resizing(), **_times_of_due(now))
 
 
 def _times_of_due(now: datetime) -> dict[str, datetime]:
@@ -58,18 +73,20 @@ def _times_of_due(now: datetime) -> dict[str, datetime]:
     return {"now": now, **claims, "beyond": now + longest_wait, "probed_by": circuits.latest_probe(now)}
 
 
-def _due(*, now: Any, died: Any, too_far: Any, beyond: Any, probed_by: Any) -> QuerySet[Work]:
+def _due(rows: QuerySet[Work], *, now: Any, died: Any, too_far: Any, beyond: Any, probed_by: Any) -> QuerySet[Work]:
     free = Q(claim="") | Q(claimed_at__lt=died) | Q(claimed_at__gt=too_far)
     ripe = Q(due_at__lte=now) | Q(due_at__gt=beyond)
     silent = Exists(Cluster.objects.filter(pk=OuterRef("cluster_id"), state=Cluster.State.UNKNOWN))
     blocked = Exists(Cluster.objects.filter(circuits.blocked(now, probed_by), pk=OuterRef("cluster_id")))
-    return actionable().filter(free, ripe, ~Q(state__in=ENDING) | ~silent, ~blocked)
+    return rows.filter(free, ripe, ~Q(state__in=(*ENDING, State.APPLIED)) | ~silent, ~blocked)
 
 
 @transaction.atomic
 def make_due(rows: QuerySet[Work], now: datetime) -> list[int]:
     """Makes those of the works that need action due now; skips rows that another transaction is changing."""
-    locked = rows.filter(state__in=ACTIONABLE).order_by("pk").select_for_update(no_key=True, skip_locked=True)
+    locked = (
+        rows.filter(Q(state__in=ACTIONABLE) | _RESIZES).order_by("pk").select_for_update(no_key=True, skip_locked=True)
+    )
     pks = list(locked.values_list("pk", flat=True))
     Work.objects.filter(pk__in=pks).update(due_at=now)
     return pks
@@ -88,7 +105,8 @@ def claim(pk: int, now: datetime) -> Work | None:
 
 
 def _claiming(param: Param) -> tuple[QuerySet[Work], dict[str, Any]]:
-    rows = _due(**{name: param(name, TIME) for name in ("now", "died", "too_far", "beyond", "probed_by")})
+    any_action = Work.objects.filter(Q(state__in=ACTIONABLE) | _RESIZES)
+    rows = _due(any_action, **{name: param(name, TIME) for name in ("now", "died", "too_far", "beyond", "probed_by")})
     changes = {"claim": param("token", TEXT), "claimed_at": param("now", TIME), "tries": F("tries") + 1}
     return rows.filter(pk=param("pk", KEY)), changes
 
@@ -156,14 +174,22 @@ def order(rows: QuerySet[Work], event: WorkEvent, now: datetime) -> None:
 
 
 def give_back(work: Work, now: datetime, *, message: str = "", wait_s: float | None = None) -> None:
-    """Ends the claim; the work is tried again after a wait that doubles with each try, or after ``wait_s``."""
+    """Ends the claim; the work is tried again after a wait that doubles with each try, or after ``wait_s``.
+
+    A wait of known length is no failure, so that the next failure waits briefly again. A work that became due during the claim,
+    for example because the member reported that the copy is gone, is tried again at once.
+    """
     wait = min(0.2 * 2 ** min(work.tries, 10), settings.CONVOY_DISPATCH.longest_retry_s) if wait_s is None else wait_s
+    ended: dict[str, Any] = {"claim": "", "claimed_at": None, "message": message[:500]}
+    if wait_s is not None:
+        ended["tries"] = work.tries = 0
     claimed = Work.objects.filter(pk=work.pk, claim=work.claim)
-    claimed.update(claim="", claimed_at=None, message=message[:500], due_at=now + timedelta(seconds=wait))
+    if not claimed.filter(due_at=work.due_at).update(due_at=now + timedelta(seconds=wait), **ended):
+        wait = 0 if claimed.update(**ended) else wait
     if Work.objects.filter(pk=work.pk, state__in=ACTIONABLE).exclude(state=work.state).update(due_at=now):
         events.enqueue("jobs.push", work.pk)
         return
-    if work.state in ACTIONABLE:
+    if work.state in ACTIONABLE or work.is_resizing:
         events.enqueue("jobs.push", work.pk, countdown_s=wait)
 
 
@@ -243,8 +269,8 @@ def start_attempts(jobs: Iterable[Job], now: datetime) -> None:
 def end_attempts(jobs: Iterable[Job], outcome: Outcome, message: str, now: datetime) -> None:
     """Closes the current attempts of jobs that end, once, and releases their holds."""
     for number, same_number in _by_attempt(jobs):
-        said = {"outcome": str(outcome), "message": message[:500]}
-        _END.run(jobs=[job.pk for job in same_number], number=number, now=now, **said)
+        outcome_fields = {"outcome": str(outcome), "message": message[:500]}
+        _END.run(jobs=[job.pk for job in same_number], number=number, now=now, **outcome_fields)
         _RELEASE.run(uids=[job.uid for job in same_number], number=number, now=now)
 
 
@@ -257,8 +283,8 @@ def _starting(param: Param) -> tuple[QuerySet[Attempt], dict[str, Any]]:
 
 
 def _ending(param: Param) -> tuple[QuerySet[Attempt], dict[str, Any]]:
-    said = {"outcome": param("outcome", TEXT), "message": param("message", TEXT)}
-    return _current(param).filter(ended_at__isnull=True), {"ended_at": param("now", TIME), **said}
+    outcome_fields = {"outcome": param("outcome", TEXT), "message": param("message", TEXT)}
+    return _current(param).filter(ended_at__isnull=True), {"ended_at": param("now", TIME), **outcome_fields}
 
 
 def _releasing(param: Param) -> tuple[QuerySet[Hold], dict[str, Any]]:
@@ -288,3 +314,22 @@ def correct_outcome(job: Job, attempt: int, outcome: Outcome, message: str, now:
     """Gives a closed attempt the outcome that became known later."""
     attempts = Attempt.objects.filter(job=job, number=attempt)
     attempts.update(ended_at=now, outcome=outcome, message=message[:500], cause="", evidence=None)
+
+
+def older_copy(work: Work, job: Job, *, waits: bool) -> Work | None:
+    """A copy of an earlier attempt that may still run, on this cluster or on one that could run it beside the new copy.
+
+    A copy in a cluster that does not answer counts only if the job ``waits`` for it by its policy.
+    """
+    older = Work.objects.filter(job_uid=work.job_uid, attempt__lt=work.attempt)
+    older = older.exclude(state__in=[Work.State.GONE, Work.State.KEPT])
+    older = older.exclude(attempt__in=shares.counting(job.shares, job.attempt))
+    older = older.select_related("cluster").defer("cluster__access")
+    return next(
+        (copy for copy in older if copy.cluster_id == work.cluster_id or _may_run_on(copy.cluster, waits)), None
+    )
+
+
+def _may_run_on(cluster: Cluster, waits: bool) -> bool:
+    unseen = (waits or cluster.state_reason in UNJUDGED) and not cluster.drained
+    return unseen or cluster.state == Cluster.State.READY

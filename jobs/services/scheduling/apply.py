@@ -16,13 +16,15 @@ from django.db import transaction
 from django.db.models import Q
 
 from fleet.changes import events
-from fleet.db import bulk, prepared
+from fleet.core import units
+from fleet.db import bulk, isolation, prepared
 from fleet.db.prepared import KEY
 from fleet.models import Cluster, Hold
 from jobs import metrics, snapshot, tracing
 from jobs.core.admission.plans import Placed, Plan, Waits
 from jobs.core.division import shares as parts
 from jobs.core.explain import timeline
+from jobs.core.gang.flavors import labels_by_role
 from jobs.core.gang.types import Gang
 from jobs.core.life.jobs import JobEvent
 from jobs.core.life.works import WORK, WorkEvent
@@ -41,8 +43,8 @@ from quotas.models import Queue, QuotaTree
 _MESSAGES = 8
 """Messages for all works that one plan makes, unless they go to more clusters: as many as a worker sends at once."""
 _LOCKED = (
-    "uid", "created_at", "api_version", "kind", "namespace", "name", "attempt", "generation", "leaf", "preemptible",
-    "charge", "shares", "state", "suspended", "deleting_at", "reason", "waited", "resource_version", "queued_at", "trace",
+    "uid", "created_at", "api_version", "kind", "namespace", "name", "attempt", "generation", "leaf", "preemptible", "charge",
+    "charged_at", "shares", "state", "suspended", "deleting_at", "reason", "waited", "resource_version", "queued_at", "trace",
 )  # fmt: skip
 _USABLE = prepared.Rows(lambda _: Cluster.objects.filter(cordoned=False, stale_since=None).values_list("pk"))
 _TREE = prepared.Rows(
@@ -54,7 +56,7 @@ _JOBS = prepared.Rows(
     )
 )
 _CLOSED = prepared.Rows(lambda _: queries.queues().exclude(state=Queue.State.OPEN).values_list("path"))
-_PLACED = ("state", "cluster", "attempt", "charge", "reason", "status", "reclaim", "unhealthy_since")
+_PLACED = ("state", "cluster", "attempt", "charge", "charged_at", "reason", "status", "reclaim", "unhealthy_since")
 
 
 def apply_plan(plan: Plan, epoch: int, now: datetime, orders: PreemptionPlan | None = None) -> Written | None:
@@ -67,9 +69,21 @@ def apply_plan(plan: Plan, epoch: int, now: datetime, orders: PreemptionPlan | N
 def _reject(written: Written, epoch: int, now: datetime) -> Written | None:
     if not lease.renew(epoch, now):
         return None
-    rejections.record(list(_locked(written.rejected).values()), written.rejected, now)
+    rejections.record_refused(list(_locked(written.rejected).values()), written.rejected, now)
     cycle_requests.request()
     return written
+
+
+def leave_out(errors: Mapping[int, str], epoch: int, now: datetime) -> None:
+    """Writes into jobs whose gang could not be planned why they are left out. Nothing when the lease was lost."""
+    isolation.apart("scheduler.leave_out", sorted(errors), partial(_leave_out, errors, epoch, now))
+
+
+@transaction.atomic
+def _leave_out(errors: Mapping[int, str], epoch: int, now: datetime, pks: Collection[int]) -> None:
+    if lease.renew(epoch, now):
+        rejections.record_failed(list(_locked(pks).values()), errors, now)
+        cycle_requests.request()
 
 
 @transaction.atomic
@@ -78,14 +92,14 @@ def _write_plan(epoch: int, now: datetime, plan: Plan, orders: PreemptionPlan | 
     # The lease, the tree and the jobs are locked in this order by every writer, and the journal last: another order deadlocks.
     if not lease.renew(epoch, now):
         return None
-    if not _is_tree_in_force(plan):
+    if not is_tree_in_force(plan.tree_version):
         cycle_requests.request()
         return Written()
-    usable = {pk for (pk,) in _USABLE.values()}
+    usable = usable_clusters()
     waiting = _lock(plan, orders)
-    is_closed = _closed_queues()
-    admissible = [placed for placed in plan.placed if _clusters_of(placed) <= usable and not is_closed(placed)]
-    claimed = _claim(admissible, waiting)
+    is_closed = closed_queues()
+    admissible = [placed for placed in plan.placed if _clusters_of(placed) <= usable and not is_closed(placed.gang)]
+    claimed = _claim(admissible, waiting, now)
     if claimed:
         _write_placed(claimed, now)
     evictions = preemption.order_evictions(orders, now) if orders else {}
@@ -98,9 +112,9 @@ def _clusters_of(placed: Placed) -> set[int]:
     return {share.cluster_id for share in placed.placement.shares}
 
 
-def _is_tree_in_force(plan: Plan) -> bool:
-    """Whether the quota tree the plan was made under is still in force; locks it until the transaction ends."""
-    return plan.tree_version == next((version for (version,) in _TREE.values()), 0)
+def is_tree_in_force(tree_version: int) -> bool:
+    """Whether the quota tree a plan was made under is still in force; locks it until the transaction ends."""
+    return tree_version == next((version for (version,) in _TREE.values()), 0)
 
 
 def changed_reasons(waits: Sequence[Waits], orders: PreemptionPlan, now: datetime) -> list[Waits]:
@@ -121,6 +135,11 @@ def _stale_before(now: datetime) -> str:
     return (now - timedelta(seconds=settings.CONVOY_SCHEDULER.reason_refresh_s)).isoformat()
 
 
+def differs(fresh: Reason, old: dict[str, Any] | None, now: datetime) -> bool:
+    """Whether a stored reason has to be written anew."""
+    return _differs(fresh, old, _stale_before(now))
+
+
 def _differs(fresh: Reason, old: dict[str, Any] | None, stale: str) -> bool:
     if not old or old.get("code") != fresh.code:
         return True
@@ -138,23 +157,27 @@ def _locked(pks: Collection[int]) -> dict[int, Job]:
     return {job.pk: job for job in rows if snapshot.waits(job.state, job.suspended, job.deleting_at)}
 
 
-def _closed_queues() -> Callable[[Placed], bool]:
+def usable_clusters() -> set[int]:
+    """Clusters that take new pods, and whose state is known."""
+    return {pk for (pk,) in _USABLE.values()}
+
+
+def closed_queues() -> Callable[[Gang], bool]:
     """A predicate: whether the gang's queue, or one above it, was closed since the plan was made."""
     paths = [path for (path,) in _CLOSED.values()]
 
-    def is_closed(placed: Placed) -> bool:
-        gang = placed.gang
+    def is_closed(gang: Gang) -> bool:
         return gang.asks_queue and any(f"{gang.leaf}/".startswith(f"{path}/") for path in paths)
 
     return is_closed
 
 
-def _claim(placed: Sequence[Placed], waiting: Mapping[int, Job]) -> list[tuple[Job, Placed]]:
+def _claim(placed: Sequence[Placed], waiting: Mapping[int, Job], now: datetime) -> list[tuple[Job, Placed]]:
     """Jobs unchanged since they were planned for, with their new state, cluster and charge set but not yet saved."""
     pairs = [(waiting[decision.gang.job_id], decision) for decision in placed if decision.gang.job_id in waiting]
     claimed = [(job, decision) for job, decision in pairs if _is_as_planned(job, decision.gang)]
     for job, decision in claimed:
-        _set_placed(job, decision)
+        _set_placed(job, decision, now)
     return claimed
 
 
@@ -173,14 +196,14 @@ def _as_planned(gang: Gang) -> tuple[object, ...]:
     return gang.attempt, gang.generation, gang.leaf, gang.preemptible, gang.charged
 
 
-def _set_placed(job: Job, placed: Placed) -> None:
+def _set_placed(job: Job, placed: Placed, now: datetime) -> None:
     gang, placement = placed.gang, placed.placement
     transitions.enter(job, JobEvent.PLACED)
     job.cluster_id, job.attempt = placement.cluster_id, gang.attempt + len(placement.shares)
     job.reason = Reason(Code.WAITING_FOR_MEMBER, f"placed on {placement.where}, being sent there").as_json()
     job.status, job.reclaim, job.unhealthy_since = {}, None, None
     if gang.asks_quota:
-        job.charge = dict(gang.charge.amounts)
+        job.charge, job.charged_at = dict(gang.charge.amounts), now
 
 
 def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
@@ -194,10 +217,11 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
             "job_id": job.pk,
             "number": number,
             "cluster_name": share.cluster,
+            "gpus": units.gpus(share.assignment.demand.total) if gang.division else job.gpus,
             "explanation": [verdict.as_json() for verdict in share.verdicts],
             "placed_at": now,
         }
-        for job, number, share, _ in rows
+        for job, number, share, gang in rows
     ]
     bulk.store(Attempt, attempts, keyless=True)
     holds = [
@@ -213,7 +237,7 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
         for job, number, share, gang in rows
     ]
     bulk.store(Hold, holds, keyless=True)
-    stored = bulk.store(Work, [_work(job, number, share.cluster_id, now) for job, number, share, _ in rows])
+    stored = bulk.store(Work, [_work(job, number, share.cluster_id, gang, now) for job, number, share, gang in rows])
     for job, p in pairs:
         shares.settle_placed(job, p, now)
     _write_bindings(pairs, now)
@@ -245,7 +269,7 @@ def _enqueue_pushes(by_cluster: Mapping[int, Sequence[int]]) -> None:
             events.enqueue("jobs.push", *pks[start : start + together])
 
 
-def _work(job: Job, attempt: int, cluster_id: int, now: datetime) -> dict[str, Any]:
+def _work(job: Job, attempt: int, cluster_id: int, gang: Gang, now: datetime) -> dict[str, Any]:
     return {
         "job_uid": job.uid,
         "attempt": attempt,
@@ -255,6 +279,7 @@ def _work(job: Job, attempt: int, cluster_id: int, now: datetime) -> dict[str, A
         "namespace": job.namespace,
         "name": job.name,
         "state": WORK.target(WorkEvent.PLACED),
+        "node_labels": labels_by_role(gang) or None,
         "due_at": now,
         "created_at": now,
     }

@@ -17,7 +17,7 @@ from fleet.changes.repeatable_read import repeatable_read
 from fleet.db import prepared
 from fleet.db.prepared import KEY, TEXT, UID
 from fleet.models import Cluster, Hold, Node
-from jobs import snapshot, snapshot_topology
+from jobs import queries, snapshot, snapshot_topology
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Placed
 from jobs.core.gang.types import AdmittedGang, CapacityHold
@@ -25,13 +25,14 @@ from jobs.core.policies.propagation import PolicySpec
 from jobs.core.preemption.cost import Loss
 from jobs.core.reasons import Code
 from jobs.core.scheduling.backfill_reservation import Runs
+from jobs.core.scheduling.growth import Grown
 from jobs.core.scheduling.scheduler import Scheduler
 from jobs.events import CLAIM_LOCATION, WORK
 from jobs.kinds import registry
 from jobs.models import Job
-from jobs.services.scheduling import runtimes
+from jobs.services.scheduling import plan_failures, runtimes
 from jobs.services.scheduling.preemption_candidates import PreemptionCandidates
-from quotas.core.ledger import Charge
+from jobs.snapshot_rows import capacity_hold_of, charge_of
 from quotas.core.tree import ExcessPolicy
 
 _MAX_LINES = 20_000
@@ -39,7 +40,7 @@ _MAX_LINES = 20_000
 _WRITERS_S = 1.0
 """How long a refresh waits for journal entries of uncommitted transactions: the one that requested the cycle may follow."""
 _CHUNK = 500
-_COLUMNS = (*snapshot.WAITING, "reason_code", "tree_version", "reclaim", "suspended", "deleting_at")
+_COLUMNS = (*snapshot.WAITING, "reason_code", "tree_version", "reclaim", "resize", "suspended", "deleting_at")
 _JOBS = prepared.Rows(lambda param: Job.objects.filter(pk__in=param("pks", KEY)).order_by().values_list(*_COLUMNS))
 _JOBS_BY_UID = prepared.Rows(
     lambda param: Job.objects.filter(uid__in=param("uids", UID)).order_by().values_list(*_COLUMNS)
@@ -48,7 +49,9 @@ _NODES = prepared.Rows(
     lambda param: Node.objects.filter(cluster__name=param("cluster", TEXT), name__in=param("names", TEXT))
 )
 _OPEN_HOLDS = prepared.Rows(
-    lambda _: Hold.objects.filter(released_at__isnull=True).order_by().values_list("job_uid", "attempt", "pk")
+    lambda _: (
+        Hold.objects.filter(released_at__isnull=True).order_by().values_list("job_uid", "attempt", "resized_at", "pk")
+    )
 )
 _HOLDS = prepared.Rows(lambda param: snapshot.open_holds().filter(pk__in=param("pks", KEY)))
 T = TypeVar("T")
@@ -58,7 +61,7 @@ class SchedulerCache:
     """The scheduler and the journal version it is up to date with. Used by one thread at a time."""
 
     def __init__(self) -> None:
-        self.scheduler = Scheduler()
+        self.scheduler = Scheduler(guard=plan_failures.guard)
         self._last: journal.Entry | None = None
         """The newest journal line applied."""
         self._tree = 0
@@ -81,8 +84,12 @@ class SchedulerCache:
         self.has_stale_entitlements = False
         """Whether the quota leaf of some job may have been resolved under a tree that is no longer in force."""
         self._set_aside: dict[int, datetime] = {}
-        """Jobs whose placement was rejected -> until when they are left out."""
+        """Jobs whose placement could not be planned or stored -> until when they are left out."""
         self._now = datetime.min.replace(tzinfo=UTC)
+        self._growing: set[int] = set()
+        """Jobs with a growth that waits."""
+        self._resized_at: dict[Hashable, datetime] = {}
+        """When the known holds were changed by a resize last, by their keys; those that never were are not here."""
         self._own_versions: set[int] = set()
         """Journal versions written by our own plan; skipped when catching up."""
 
@@ -112,6 +119,19 @@ class SchedulerCache:
             for hold in placed.placement.holds(placed.gang):
                 self.scheduler.places.release(hold.key)
             self.scheduler.release(placed.gang.job_id)
+        if pks:
+            self._update_jobs(_JOBS.values(pks=pks))
+
+    @property
+    def has_growths(self) -> bool:
+        """Whether a job may have a growth that waits."""
+        return bool(self._growing)
+
+    def reload_ungrown(self, growths: Sequence[Grown]) -> None:
+        """Takes back what growths were given that could not be written, and reads their jobs again."""
+        pks = [grown.growth.gang.job_id for grown in growths]
+        for grown in growths:
+            self.scheduler.places.release(grown.hold.key)
         if pks:
             self._update_jobs(_JOBS.values(pks=pks))
 
@@ -151,12 +171,18 @@ class SchedulerCache:
     def _load(self, now: datetime) -> None:
         last = journal.newest(but=_IGNORED)
         charged = list(snapshot.charged_jobs().values_list("pk", "uid", "leaf", "charge", "preemptible"))
-        charges = {pk: Charge(leaf, amounts or {}, preemptible) for pk, _, leaf, amounts, preemptible in charged}
+        charges = {pk: charge_of(pk, leaf, amounts, preemptible) for pk, _, leaf, amounts, preemptible in charged}
         quota = snapshot.load_quota(charges.values())
         self._topology, sites = snapshot_topology.whereabouts(), snapshot.load_sites()
-        scheduler = Scheduler(quota, PlacementCache(sites, settings.CONVOY_WEIGHTS), settings.CONVOY_CYCLE)
+        places = PlacementCache(sites, settings.CONVOY_WEIGHTS)
+        scheduler = Scheduler(quota, places, settings.CONVOY_CYCLE, plan_failures.guard)
         scheduler.places.engine.expect(snapshot.usual_pods())
         self._pks = {str(uid): pk for pk, uid, *_ in charged}
+        self._growing = set(queries.growing_jobs().values_list("pk", flat=True))
+        held = Hold.objects.filter(released_at=None, resized_at__isnull=False).order_by()
+        self._resized_at = {
+            (str(uid), n): at for uid, n, at in held.values_list("job_uid", "attempt", "resized_at") if at
+        }
         if quota:
             scheduler.charges |= {pk: charge for pk, charge in charges.items() if charge.leaf in quota.ledger.path_rows}
         self._policies.clear()
@@ -249,13 +275,14 @@ class SchedulerCache:
             self._pks[str(job["uid"])] = pk
             self.has_stale_entitlements |= job["tree_version"] != self._tree and job["state"] not in Job.FINISHED
             self.has_removed_leaves |= charge is not None and not job["leaf"]
+            (self._growing.discard if job["resize"] is None else self._growing.add)(pk)
             self.scheduler.drop(pk)
             self.scheduler.evicting.pop(pk, None)
             self.scheduler.evicted.pop(pk, None)
             if charge is None or quota is None or job["leaf"] not in quota.ledger.path_rows:
                 self.scheduler.release(pk)
             else:
-                self.scheduler.charge(pk, Charge(job["leaf"], charge, job["preemptible"]))
+                self.scheduler.charge(pk, charge_of(pk, job["leaf"], charge, job["preemptible"]))
         pks = [job["pk"] for job in known]
         self._candidates.changed(pks)
         if self._runs is not None:
@@ -280,9 +307,12 @@ class SchedulerCache:
     def _enqueue(self, jobs: Sequence[Mapping[str, Any]]) -> None:
         """Enqueues jobs resolved under the tree in force; the cycle resolves the others again before it plans."""
         here = [job for job in jobs if job["tree_version"] == self._tree and not self._is_set_aside(job)]
-        for gang in snapshot.gangs_of(here, self._policies):
+        for gang in snapshot.gangs_of(here, self._policies, self._cannot_be_read):
             self._pks[gang.uid] = gang.job_id
             self.scheduler.put(gang)
+
+    def _cannot_be_read(self, pk: int, error: Exception) -> None:
+        self.scheduler.failed[pk] = plan_failures.words(error)
 
     def _retry_rejected(self, pks: Sequence[int]) -> None:
         for pk in pks:
@@ -293,7 +323,7 @@ class SchedulerCache:
             self._set_aside.pop(pk, None)
 
     def _is_set_aside(self, job: Mapping[str, Any]) -> bool:
-        """Whether the job's placement was rejected a moment ago (`rejected_retry_s`), by this process or another one."""
+        """Whether planning or storing its placement failed a moment ago (`rejected_retry_s`), here or in another process."""
         if job["reason_code"] != Code.PLAN_REJECTED:
             self._set_aside.pop(job["pk"], None)
             return False
@@ -312,15 +342,17 @@ class SchedulerCache:
         """
         holds: dict[Hashable, CapacityHold | None] = {}
         new: list[int] = []
-        for uid, attempt, pk in _OPEN_HOLDS.values():
+        for uid, attempt, resized_at, pk in _OPEN_HOLDS.values():
             key = (str(uid), attempt)
-            if key in self.scheduler.places.holds:
+            if key in self.scheduler.places.holds and (resized_at is None or self._resized_at.get(key) == resized_at):
                 holds[key] = None
-            else:
-                new.append(pk)
+                continue
+            new.append(pk)
+            if resized_at is not None:
+                self._resized_at[key] = resized_at
         for some in _chunks(new):
             for hold in _HOLDS.objects(pks=list(some)):
-                capacity_hold = snapshot.capacity_hold_of(hold, hold.cluster.name)
+                capacity_hold = capacity_hold_of(hold, hold.cluster.name)
                 holds[capacity_hold.key] = capacity_hold
         return holds
 
@@ -328,16 +360,18 @@ class SchedulerCache:
         places = self.scheduler.places
         for key in places.holds.keys() - holds.keys():
             places.release(key)
+            self._resized_at.pop(key, None)
         places.hold_all(hold for hold in holds.values() if hold)
 
     def _drop(self, uid: str) -> None:
         pk = self._pks.pop(uid, None)
         if pk is not None:
+            self._growing.discard(pk)
             self.scheduler.drop(pk)
             self.scheduler.release(pk)
             self._candidates.changed([pk])
             if self._runs is not None:
-                self._runs.by_job.pop(pk, None)
+                runtimes.forget(self._runs, pk)
 
 
 _RELOADING = frozenset({"PropagationPolicy", "ClusterPropagationPolicy", "Queue", "ElasticQuotaTree"})

@@ -8,12 +8,15 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet, Sum
 
 from jobs import snapshot
+from jobs.core.gang import stored_amounts
 from jobs.core.gang.entitlement import find_leaf
 from jobs.core.preemption import cost
 from jobs.core.preemption.cost import Loss
 from jobs.models import Job
+from jobs.services.scheduling import use
+from jobs.snapshot_rows import charge_of
 from quotas.core import amounts
-from quotas.core.candidates import Running
+from quotas.core.candidates import Running, protected_until
 from quotas.core.ledger import Charge
 from quotas.core.order import Unit
 from quotas.core.tree import Tree
@@ -21,7 +24,7 @@ from quotas.services import impact, usage
 
 _COLUMNS = (
     "pk", "kind", "namespace", "name", "labels", "leaf", "pinned", "charge", "total", "preemptible", "priority", "queued_at",
-    "started_at",
+    "started_at", "charged_at",
 )  # fmt: skip
 _SAYS = (
     "pk", "kind", "manifest__spec__elasticPolicy", "manifest__spec__etReplicaSpecs", "manifest__metadata__annotations",
@@ -32,6 +35,7 @@ _SAYS = (
 
 def register() -> None:
     usage.register_charges(_admitted, _waiting, _outside)
+    usage.register_use(use.so_far)
     impact.register_population(read_demand)
 
 
@@ -46,7 +50,7 @@ def read_demand(now: datetime) -> impact.Demand:
     lost, running, waiting = losses_of(charged), list(charged.values(*_COLUMNS)), list(_uncharged().values(*_COLUMNS))
 
     def under(tree: Tree) -> impact.Population:
-        ran = [_running(job, charge, lost.get(job["pk"], Loss()), now) for job, charge in _charged(running, tree)]
+        ran = [_running(job, charge, lost.get(job["pk"], Loss()), tree, now) for job, charge in _charged(running, tree)]
         return ran, [_unit(job, charge) for job, charge in _charged(waiting, tree)]
 
     return under
@@ -61,7 +65,7 @@ def load_evictable(tree: Tree, now: datetime) -> list[Running]:
     rows = snapshot.running_jobs().filter(state__in=Job.ON_MEMBER)
     lost, leaves = losses_of(rows), {leaf.path for leaf in tree.leaves}
     return [
-        replace(_running(job, _charge_of(job, job["leaf"]), lost[job["pk"]], now), key=str(job["pk"]))
+        replace(_running(job, _charge_of(job, job["leaf"]), lost[job["pk"]], tree, now), key=str(job["pk"]))
         for job in rows.values(*_COLUMNS)
         if job["leaf"] in leaves and job["pk"] in lost
     ]
@@ -78,10 +82,12 @@ def _loss(kind: str, policy: Any, replicas: Any, annotations: Any, conditions: A
     )
 
 
-def _running(job: dict[str, Any], charge: Charge, loss: Loss, now: datetime) -> Running:
+def _running(job: dict[str, Any], charge: Charge, loss: Loss, tree: Tree, now: datetime) -> Running:
     started = job["started_at"] or job["queued_at"]
     lost_s = loss.seconds(job["started_at"] or now, now)
-    return Running(_key(job), charge, job["priority"], started, loss.elastic, loss.checkpointed, lost_s=lost_s)
+    until = protected_until(tree, charge.leaf, snapshot.admitted_at(job), now)
+    kinds = loss.elastic, loss.checkpointed
+    return Running(_key(job), charge, job["priority"], started, *kinds, lost_s=lost_s, protected_until=until)
 
 
 def _charged(jobs: Iterable[dict[str, Any]], tree: Tree) -> Iterator[tuple[dict[str, Any], Charge]]:
@@ -92,7 +98,9 @@ def _charged(jobs: Iterable[dict[str, Any]], tree: Tree) -> Iterator[tuple[dict[
 
 
 def _charge_of(job: Mapping[str, Any], leaf: str) -> Charge:
-    return Charge(leaf, job["charge"] or amounts.of_job(job["total"]), job["preemptible"])
+    if job["charge"]:
+        return charge_of(job["pk"], leaf, job["charge"], job["preemptible"])
+    return Charge(leaf, amounts.of_job(job["total"]), job["preemptible"])
 
 
 def key(kind: str, namespace: str, name: str) -> str:
@@ -105,7 +113,15 @@ def _key(job: Mapping[str, Any]) -> str:
 
 
 def _admitted() -> Iterator[Charge]:
-    return _alike(snapshot.charged_jobs(), "charge", lambda charge: charge)
+    return _alike(snapshot.charged_jobs(), "charge", _readable)
+
+
+def _readable(charge: Any) -> Mapping[str, int]:
+    """Of a charge that cannot be read, one job: this is shown, and decides nothing."""
+    try:
+        return stored_amounts.amounts(charge)
+    except stored_amounts.Unreadable:
+        return {amounts.MAX_JOBS: 1}
 
 
 def _waiting() -> Iterator[Charge]:

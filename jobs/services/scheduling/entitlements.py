@@ -6,22 +6,26 @@ submitted at the same moment is noticed by the version of the tree it was read u
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from jobs import snapshot
 from jobs.core.gang.entitlement import Belonging, find_leaf, is_preemptible, no_leaf
 from jobs.models import Job
+from jobs.services.lifecycle import flavor_charges
 from jobs.services.lifecycle.locks import lock_jobs
 from quotas.core import amounts, excess
 from quotas.core.attributes import OUTSIDE_JOBS
 from quotas.core.excess import Overrun
+from quotas.core.flavors import GPU, Flavors
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.tree import ExcessPolicy, OutsideJobs, Tree
 
+Sees = Callable[[str], bool]
+"""Whether the author of a change may read a namespace."""
 _CHUNK = 500
 _COLUMNS = (
     "pk",
@@ -72,44 +76,69 @@ def _refit_stale() -> int:
     return stale.update(tree_version=version)
 
 
-def tree_changing(before: Tree | None, after: Tree | None) -> str:
+def tree_changing(before: Tree | None, after: Tree | None, sees: Sees) -> str:
     """Gives every live job its leaf in the tree that is to be; a sentence when jobs would be stranded by it.
 
     Jobs that wait may be left without a leaf only where a tree states what becomes of them: the new one, or when the tree
     goes, the old one. Running jobs may be above a limit or without a leaf only where the node, or the nearest one above that
-    is left, states so (``excess``). Called in the transaction of the change, which the sentence ends.
+    is left, states so (``excess``). Called in the transaction of the change, which the sentence ends. It names jobs of
+    namespaces that ``sees`` allows.
     """
     jobs = list(_live().values(*_COLUMNS))
     bound = after is None and before is not None and before.outside_jobs_wait
     queued = {job["pk"] for job in jobs if (job["leaf"] or bound) and job["charge"] is None and not _runs(job)}
     leaves = {job["pk"]: job["leaf"] for job in jobs if job["leaf"]}
-    _refit(jobs, after, may_be_charged=[job["pk"] for job in jobs if job["charge"] is None and _runs(job)])
+    recharges = (before.flavors if before else {}) != (after.flavors if after else {})
+    _refit(jobs, after, [job["pk"] for job in jobs if (recharges if job["charge"] is not None else _runs(job))])
     holding = [job for job in jobs if job["charge"] is not None or (after and job["leaf"] and _runs(job))]
     if after is None and holding:
         return f"{len(holding)} jobs run by it: let them end or suspend them first"
     lost = [job for job in holding if not job["leaf"] and job["pk"] in leaves]
-    if after is not None and (refusal := _leave_without_leaf(lost, leaves, after)):
+    if after is not None and (refusal := _leave_without_leaf(lost, leaves, after, sees)):
         return refusal
     stranded = [job for job in jobs if job["pk"] in queued and not job["leaf"]]
     stating = after or before
     if stranded and (stating is None or not _stated(stating, gone=after is None)):
-        return f"{len(stranded)} waiting jobs would belong to no leaf: {_names(stranded)}; {_CHOICE}"
-    return _charge_running([job for job in holding if job["leaf"]], after) if after is not None else ""
+        return f"{len(stranded)} waiting jobs would belong to no leaf: {_names(stranded, sees)}; {_CHOICE}"
+    if after is None:
+        return ""
+    staying = [job for job in holding if job["leaf"]]
+    new = {job["pk"] for job in staying if job["charge"] is None}
+    asking = [job for job in staying if job["total"].get(GPU) and (recharges or job["pk"] in new)]
+    changed = _charge_by_flavor(asking, after.flavors) if recharges or after.flavors else set()
+    return _charge_running(staying, new, changed, after)
 
 
-def _charge_running(holding: Sequence[Mapping[str, Any]], after: Tree) -> str:
-    """Charges running jobs that had no leaf before; a sentence when a limit does not allow what is in use."""
+def _charge_by_flavor(jobs: Sequence[dict[str, Any]], flavors: Flavors) -> set[int]:
+    """Sets what these jobs are to be charged of flavors; returns those for which that differs."""
+    changed, by_flavor = set(), flavor_charges.by_nodes([job["pk"] for job in jobs], flavors)
+    for job in jobs:
+        charge = flavor_charges.recharged(_charge(job).amounts, by_flavor.get(job["pk"], {}))
+        if charge != job["charge"]:
+            job["charge"] = charge
+            changed.add(job["pk"])
+    return changed
+
+
+def _charge_running(
+    holding: Sequence[Mapping[str, Any]], new: Collection[int], changed: Collection[int], after: Tree
+) -> str:
+    """Charges running jobs that had no leaf before, and those that count by flavor otherwise than before; a sentence when a
+    limit does not allow what is in use.
+    """
     ledger = Ledger.from_charges(after, (_charge(job) for job in holding))
     refused = [overrun for overrun in excess.find_overruns(ledger) if overrun.is_refused]
     if refused:
         return f"{'; '.join(_refusal(overrun) for overrun in refused[:_NAMED])}{_more(refused)}"
     for job in holding:
-        if job["charge"] is None:
-            Job.objects.filter(pk=job["pk"]).update(charge=_charge(job).amounts)
+        if job["pk"] in new:
+            Job.objects.filter(pk=job["pk"]).update(charge=_charge(job).amounts, charged_at=F("started_at"))
+        elif job["pk"] in changed:  # unless it has been released since it was read
+            Job.objects.filter(pk=job["pk"], charge__isnull=False).update(charge=job["charge"])
     return ""
 
 
-def _leave_without_leaf(lost: Sequence[Mapping[str, Any]], leaves: Mapping[int, str], after: Tree) -> str:
+def _leave_without_leaf(lost: Sequence[Mapping[str, Any]], leaves: Mapping[int, str], after: Tree, sees: Sees) -> str:
     """Running jobs whose leaf is removed: a sentence when that is refused.
 
     Those that stay run on outside the tree, uncharged. Those that are evicted keep their charge, by which the next cycle
@@ -118,10 +147,10 @@ def _leave_without_leaf(lost: Sequence[Mapping[str, Any]], leaves: Mapping[int, 
     policies = {job["pk"]: after.nearest(leaves[job["pk"]]).attributes.excess for job in lost}
     refused = [job for job in lost if policies[job["pk"]] is ExcessPolicy.REFUSE]
     if refused:
-        return f"{len(refused)} running jobs would belong to no leaf: {_names(refused)}"
+        return f"{len(refused)} running jobs would belong to no leaf: {_names(refused, sees)}"
     firm = [job for job in lost if policies[job["pk"]] is ExcessPolicy.TAKE_BACK and not job["preemptible"]]
     if firm:
-        return f"{len(firm)} running jobs that may not be preempted would belong to no leaf: {_names(firm)}"
+        return f"{len(firm)} running jobs that may not be preempted would belong to no leaf: {_names(firm, sees)}"
     # A job that is being evicted already keeps its charge until its pods are gone.
     reclaiming = [job["pk"] for job in lost if job["state"] == Job.State.RECLAIMING]
     staying = [pk for pk, policy in policies.items() if policy is ExcessPolicy.WAIT and pk not in reclaiming]
@@ -146,8 +175,11 @@ _NAMED = 3
 """How many of those in the way a refusal names."""
 
 
-def _names(jobs: Sequence[Mapping[str, Any]]) -> str:
-    return ", ".join(f"{job['namespace']}/{job['name']}" for job in jobs[:_NAMED]) + _more(jobs)
+def _names(jobs: Sequence[Mapping[str, Any]], sees: Sees) -> str:
+    shown = [f"{job['namespace']}/{job['name']}" for job in jobs if sees(job["namespace"])]
+    hidden = len(jobs) - len(shown)
+    names = [", ".join(shown[:_NAMED]) + _more(shown), f"{hidden} of other teams" if hidden else ""]
+    return ", ".join(filter(None, names))
 
 
 def _more(items: Sequence[object]) -> str:

@@ -17,16 +17,17 @@ from uuid import UUID
 from django.conf import settings
 from structlog import get_logger
 
-from fleet.services.clusters import pictures
+from fleet.services.clusters import freshness
 from jobs import snapshot
 from jobs.core.admission.plans import Plan
 from jobs.core.gang.types import AdmittedGang
 from jobs.core.preemption import lending, planner
 from jobs.core.preemption.planner import PreemptionPlan
+from jobs.core.scheduling.growth import plan_growth
 from jobs.core.scheduling.scheduler import Scheduler
 from jobs.services.failover import returns
 from jobs.services.lifecycle import cycle_requests
-from jobs.services.scheduling import apply, entitlements, lease, preemption
+from jobs.services.scheduling import apply, entitlements, growth, lease, preemption, unreadable_rows
 from jobs.services.scheduling.cache import SchedulerCache
 from jobs.services.scheduling.cycle_report import CycleReport
 from jobs.services.scheduling.rejections import Written
@@ -57,11 +58,11 @@ def run(clock: Callable[[], datetime]) -> int:
 
 def _waits_for_members(now: datetime) -> bool:
     """Whether members may have newer attempts than the database, which may be a backup (`jobs.services.failover.restored`)."""
-    pictures.review(now)
-    unseen = pictures.unseen(now)
-    if unseen:
-        log.info("scheduling waits until members are seen", members=unseen)
-    return bool(unseen)
+    freshness.review(now)
+    unobserved = freshness.unobserved(now)
+    if unobserved:
+        log.info("scheduling waits until members are observed", members=unobserved)
+    return bool(unobserved)
 
 
 def advance_evictions(now: datetime, uids: Sequence[UUID] | None = None) -> None:
@@ -105,6 +106,7 @@ class _Cycles:
         )
         plan.waits = apply.changed_reasons(plan.waits, orders, now)
         report.step("preemption")
+        _record_problems(scheduler, self.epoch, now)
 
         # 5. Let attempts go on whose copy runs again where it was left, before the plan starts a second copy elsewhere.
         if replaced := [placed.gang.job_id for placed in plan.placed if placed.gang.attempt]:
@@ -119,6 +121,12 @@ class _Cycles:
         # 7. Correct the cache by what was really written; the next cycle starts from it.
         _confirm_written(cache, plan, written)
         report.step("cache")
+
+        # 8. Let running gangs grow with what is left. Not while evictions were ordered that the scheduler has not read yet:
+        #    what they free is for others.
+        if written is not None and cache.has_growths and not orders.evictions:
+            _grow(cache, self.epoch, now)
+        report.step("growth")
 
         report.done(
             placed=len(written.placed) if written else 0,
@@ -142,6 +150,14 @@ class _Cycles:
         )
         self._postponed = self._postponed + 1 if postpone else 0
         return partial(_postpone if postpone else _find_targets, cache, now)
+
+
+def _record_problems(scheduler: Scheduler, epoch: int, now: datetime) -> None:
+    """Leaves out the gangs whose planning raised, and records the rows that could not be read."""
+    if scheduler.failed:
+        apply.leave_out(scheduler.failed, epoch, now)
+        scheduler.failed.clear()
+    unreadable_rows.record(now)
 
 
 def _evict_by_tree(cache: SchedulerCache, now: datetime) -> int:
@@ -197,6 +213,17 @@ def _confirm_written(cache: SchedulerCache, plan: Plan, written: Written | None)
         return
     cache.reload_unplaced(placed for placed in plan.placed if placed.gang.job_id not in written.placed)
     cache.applied(written.placed, written.versions)
+
+
+def _grow(cache: SchedulerCache, epoch: int, now: datetime) -> None:
+    plan = plan_growth(cache.scheduler, growth.load(), now)
+    if not (plan.grown or plan.waits):
+        return
+    grown = growth.write(plan, epoch, now)
+    if grown is None:
+        cache.invalidate()
+        return
+    cache.reload_ungrown([each for each in plan.grown if each.growth.gang.job_id not in grown])
 
 
 _idle_caches: list[SchedulerCache] = []

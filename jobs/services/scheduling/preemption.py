@@ -38,9 +38,10 @@ from jobs.models import Job, Work
 from jobs.services.failover import shares
 from jobs.services.lifecycle import transitions, works
 from jobs.services.scheduling import demand_provider
+from jobs.snapshot_rows import charges_of
 from quotas.core import excess
 from quotas.core.excess import Cause, Surplus
-from quotas.core.ledger import Charge
+from quotas.core.job_names import listed_to, shown_to
 from quotas.models import QuotaTree
 
 log = get_logger(__name__)
@@ -54,6 +55,8 @@ class Evicting:
 
     name: str
     until: datetime | None
+    deferred: bool = False
+    """It runs on until then, within the min-runtime of its queue."""
 
 
 def eviction_costs() -> dict[int, Loss]:
@@ -67,7 +70,7 @@ def order_evictions(preemption_plan: PreemptionPlan, now: datetime) -> dict[int,
     All targets of a preemptor are evicted, or none if one of them is not as it was planned for.
     """
     waits = {
-        job: [Evicting(r.name, r.until) for r in evicted_gangs]
+        job: [Evicting(gang.name, gang.until, gang.deferred) for gang in evicted_gangs]
         for job, evicted_gangs in preemption_plan.awaiting.items()
     }
     if not preemption_plan.evictions:
@@ -92,13 +95,14 @@ def _is_unchanged(job: Job | None, taken: Eviction) -> bool:
 def _reclaim_of(taken: Eviction) -> dict[str, Any]:
     """The stored form (`Job.reclaim`): for which job the target makes room, where that one goes, and why."""
     preemptor = taken.preemptor
+    shown = shown_to(preemptor.name, taken.target.name)
     return {
         "job": preemptor.job_id,
         "by": preemptor.name,
         "to": taken.goes_to,
         "cause": taken.victim.cause.value,
         "path": taken.victim.path,
-        "message": f"{preemptor.name} of {preemptor.leaf} was promised its place: {taken.victim.message}",
+        "message": f"{shown} of {preemptor.leaf} was promised its place: {taken.victim.message}",
     }
 
 
@@ -128,8 +132,8 @@ def _evict_surplus(quota: Quota, now: datetime) -> int:
         return 0
     tree = quota.ledger.tree
     staying = snapshot.charged_jobs().exclude(state=Job.State.RECLAIMING)
-    charges = staying.filter(deleting_at__isnull=True).values_list("leaf", "charge", "preemptible")
-    ledger = snapshot.ledger_of(tree, (Charge(leaf, amounts or {}, soft) for leaf, amounts, soft in charges))
+    charges = staying.filter(deleting_at__isnull=True).values_list("pk", "leaf", "charge", "preemptible")
+    ledger = snapshot.ledger_of(tree, charges_of(charges))
     surplus = {
         int(one.job.key): one for one in excess.plan_evictions(ledger, demand_provider.load_evictable(tree, now))
     }
@@ -255,16 +259,22 @@ def _queue_again(job: Job, now: datetime) -> bool:
 
 
 def waits_for(waits: Waits, evicting: Mapping[int, Sequence[Evicting]]) -> Waits:
-    """The reason of a preemptor names the jobs being evicted for it and their latest end; that of other gangs stays."""
+    """The reason of a preemptor has the jobs being evicted for it and their latest end; that of other gangs stays."""
     targets = evicting.get(waits.gang.job_id)
     if not targets:
         return waits
     until = max((target.until for target in targets if target.until), default=None)
     names = [target.name for target in targets]
     deadline = f", at the latest at {until:%H:%M:%S} UTC" if until else ""
-    message = f"waits for {', '.join(names)} to give back what {waits.gang.leaf} was promised{deadline}"
+    message = (
+        f"waits for {listed_to(names, waits.gang.name)} to give back what {waits.gang.leaf} was promised{deadline}"
+    )
     quota = waits.reason.quota
     facts = {**(quota.facts if quota else {}), "from_jobs": names, "until": until.isoformat() if until else None}
+    if until and any(target.deferred for target in targets):
+        listed, ends = listed_to(names, waits.gang.name), f"{until:%Y-%m-%d %H:%M:%S} UTC"
+        message = f"{listed} use what {waits.gang.leaf} was promised, protected by min-runtime until {ends}"
+        facts["protected_until"] = until.isoformat()
     path = quota.path if quota else waits.gang.leaf
     verdict = QuotaVerdict(Code.WAITING_FOR_RECLAIM, path, message, facts)
     return Waits(waits.gang, Reason(Code.WAITING_FOR_RECLAIM, message, waits.reason.clusters, verdict))

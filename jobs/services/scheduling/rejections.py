@@ -87,30 +87,37 @@ def _rejected(plan: Plan, error: IntegrityError | DataError) -> Written:
     return Written(rejected={gang.job_id: words for gang in gangs})
 
 
-def record(jobs: Sequence[Job], why: Mapping[int, str], now: datetime) -> None:
-    """Writes the reason into locked jobs that wait, and schedules the cycle that tries them again."""
+def record_refused(jobs: Sequence[Job], errors: Mapping[int, str], now: datetime) -> None:
+    """Writes into locked jobs that wait that the database refused their placement."""
+    messages = {}
+    for job in jobs:
+        left = _in_the_way(job)
+        cause = f"{left} is in the way ({errors[job.pk]})" if left else f"the database refused it ({errors[job.pk]})"
+        messages[job.pk] = f"its placement could not be stored: {cause}"
+        job.attempt = max(job.attempt, _highest(job))
+        log.error("placement rejected", job=str(job), error=errors[job.pk])
+        metrics.REJECTED.inc()
+    _record(jobs, messages, now)
+
+
+def record_failed(jobs: Sequence[Job], errors: Mapping[int, str], now: datetime) -> None:
+    """Writes into locked jobs that wait that planning them raised."""
+    cause = "an error in Convoy, which its log has in full as `isolated failure`"
+    _record(jobs, {job.pk: f"its placement could not be planned: {errors[job.pk]} ({cause})" for job in jobs}, now)
+
+
+def _record(jobs: Sequence[Job], messages: Mapping[int, str], now: datetime) -> None:
+    """Writes the reason, and schedules the cycle that tries them again."""
+    again = f"tried again in {settings.CONVOY_SCHEDULER.rejected_retry_s:g} s"
     timeline_events = []
     for job in jobs:
-        reason = _reason(job, why[job.pk])
-        job.reason = {**reason.as_json(), "at": now.isoformat()}
-        timeline_events.append(job_event(job, Code.PLAN_REJECTED, reason.message, warning=True))
-        job.attempt = max(job.attempt, _highest(job))
+        message = f"{messages[job.pk]}; {again}; to start it now, delete it and submit the job again"
+        job.reason = {**Reason(Code.PLAN_REJECTED, message).as_json(), "at": now.isoformat()}
+        timeline_events.append(job_event(job, Code.PLAN_REJECTED, message, warning=True))
         job.waited = timeline.enter_owner(job.waited, timeline.owner_of(job.reason), now)
-        log.error("placement rejected", job=str(job), error=why[job.pk])
-        metrics.REJECTED.inc()
     if jobs:
         announce_jobs(jobs, now, ["reason", "waited", "attempt"], timeline_events)
         events.enqueue("jobs.schedule", countdown_s=settings.CONVOY_SCHEDULER.rejected_retry_s)
-
-
-def _reason(job: Job, error: str) -> Reason:
-    left = _in_the_way(job)
-    cause = f"{left} is in the way ({error})" if left else f"the database refused it ({error})"
-    again = f"tried again in {settings.CONVOY_SCHEDULER.rejected_retry_s:g} s"
-    return Reason(
-        Code.PLAN_REJECTED,
-        f"its placement could not be stored: {cause}; {again}; to start it now, delete it and submit the job again",
-    )
 
 
 def _in_the_way(job: Job) -> str:
@@ -133,7 +140,7 @@ def _highest(job: Job) -> int:
 
 
 def waiting() -> int:
-    """The number of jobs that wait because their placement was rejected."""
+    """The number of jobs that wait because their placement could not be planned or stored."""
     return Job.objects.filter(
         state__in=Job.WAITING, reason_code=Code.PLAN_REJECTED, suspended=False, deleting_at__isnull=True
     ).count()
@@ -142,4 +149,4 @@ def waiting() -> int:
 def problem() -> str:
     count = waiting()
     jobs = "1 job is" if count == 1 else f"{count} jobs are"
-    return f"{jobs} not placed because the database refused it: see the reason PlanRejected" if count else ""
+    return f"{jobs} not placed because of an error: see the reason PlanRejected" if count else ""

@@ -18,6 +18,7 @@ from jobs.core.admission.backfill_policy import RuntimeEstimates
 from jobs.core.division import shares
 from jobs.core.scheduling.backfill_reservation import Run, Runs
 from jobs.models import Job
+from jobs.services.scheduling import use
 from quotas.core import recent_use
 
 _ENDED = recent_use.REMEMBERED
@@ -34,6 +35,7 @@ _COLUMNS = (
     "attempt",
     "shares",
     "leaf",
+    "submitted_by",
 )
 _RAN: Final = ("pk", "namespace", "leaf", "gpus", "started_at", "finished_at")
 _HAS_PLACE = (*Job.ON_MEMBER, Job.State.RECLAIMING)
@@ -46,6 +48,7 @@ def load() -> Runs:
     for row in reversed(latest):
         _learn(runs, *row)
     runs.by_job = _runs(Job.objects.all())
+    use.load(runs)
     return runs
 
 
@@ -59,6 +62,13 @@ def read_again(runs: Runs, pks: Iterable[int]) -> None:
     ended = rows.filter(state=Job.State.SUCCEEDED, started_at__isnull=False, finished_at__isnull=False)
     for row in ended.order_by("finished_at", "pk").values_list(*_RAN):
         _learn(runs, *row)
+    use.read_again(runs, changed)
+
+
+def forget(runs: Runs, pk: int) -> None:
+    """The job was deleted."""
+    runs.by_job.pop(pk, None)
+    use.read_again(runs, [pk])
 
 
 def _learn(
@@ -93,4 +103,5 @@ def _run(job: dict[str, Any], pods: list[tuple[str, Any]]) -> Run:
         cluster=job["cluster__name"],
         pods=tuple(pods),
         leaf=job["leaf"],
+        user=job["submitted_by"],
     )

@@ -14,10 +14,12 @@ from django.db import transaction
 
 from jobs import snapshot
 from jobs.core.preemption import planner
+from jobs.core.preemption.planner import Eviction
 from jobs.core.reasons import Reason
 from jobs.core.scheduling.scheduler import Scheduler
 from jobs.models import Job
 from jobs.services.scheduling import estimates, preemption, runtimes
+from jobs.services.scheduling.plan_failures import guard
 from jobs.services.submission import submit
 from jobs.services.submission.submit import Applied
 from quotas.core.estimate import Estimate
@@ -35,6 +37,8 @@ class Reclaimed:
     message: str
     lost_gpu_hours: float
     """Of work that it has not saved."""
+    not_before: datetime | None = None
+    """When it would leave at the earliest, by the min-runtime of queues; None: at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ class _Played:
     """The next cycle, and what it would order."""
 
     def __init__(self, now: datetime) -> None:
-        scheduler = Scheduler.from_snapshot(snapshot.load(now))
+        scheduler = Scheduler.from_snapshot(snapshot.load(now), guard)
         plan = scheduler.run(now, runtimes.load)
         quota = scheduler.quota
         self.places = {each.gang.job_id: each.placement.where for each in plan.placed}
@@ -83,14 +87,17 @@ class _Played:
         self.uids = dict(Job.objects.filter(pk__in=self._victims()).values_list("pk", "uid"))
 
     def _victims(self) -> list[int]:
-        return [each.target.job_id for each in self.orders.evictions]
+        return [eviction.target.job_id for eviction in self._evictions()]
+
+    def _evictions(self) -> list[Eviction]:
+        return [*self.orders.evictions, *self.orders.deferred]
 
     def outcome(self, applied: Applied, job: Job) -> Outcome:
         known = (applied, job.leaf, job.priority)
         if job.pk in self.places:
             return Outcome(*known, "Starts", self.places[job.pk])
         reason, estimate = self.reasons.get(job.pk), self.starts.get(estimates.unit_key(job))
-        taken = [each for each in self.orders.evictions if each.preemptor.job_id == job.pk]
+        taken = [each for each in self._evictions() if each.preemptor.job_id == job.pk]
         if not taken:
             return Outcome(*known, "Waits", "", reason, estimate)
         leave = tuple(
@@ -101,6 +108,7 @@ class _Played:
                 r.cluster,
                 victim.message,
                 round(victim.lost_gpu_hours, 2),
+                r.until if r.deferred else None,
             )
             for each in taken
             for r, victim in [(each.target, each.victim)]

@@ -19,8 +19,7 @@ from fleet.kube import names
 from fleet.kube.resources import PRIORITY_CLASSES, TRAINING_RUNTIMES
 from fleet.services.auditing import audit
 from jobs import snapshot, snapshot_topology, tracing
-from jobs.core.admission import backfill_policy
-from jobs.core.gang import entitlement, priority_classes, requirements, topology_constraints
+from jobs.core.gang import entitlement, priority_classes, topology_constraints
 from jobs.core.life.jobs import JOB, JobEvent
 from jobs.core.manifest_fields import Faults
 from jobs.core.policies import data_placement, overrides, preferences
@@ -30,11 +29,10 @@ from jobs.core.topology import speed
 from jobs.events import announce_jobs, change, job_event
 from jobs.kinds import derived_names, registry, training_runtime
 from jobs.kinds.base import RESOLVED, Kind, Manifest, Reading
-from jobs.kinds.pods import references
 from jobs.models import Dependent, Job, Policy
-from jobs.services.lifecycle import cycle_requests, volume_claims, workload_policy
+from jobs.services.lifecycle import cycle_requests, gang_fields, sizes, volume_claims, workload_policy
 from jobs.services.scheduling import entitlements, priorities, queueing
-from jobs.services.submission import actions, policy_claims, spec_changes
+from jobs.services.submission import actions, policy_claims, resizing, spec_changes
 from jobs.services.submission.references import References
 from quotas.core import parsing as quota_trees
 from quotas.core.tree import Tree
@@ -252,7 +250,7 @@ def _write_job(document: _Document, by: str, now: datetime) -> Applied:
         return _create_job(document, by, now)
     if job.deleting_at is not None:
         raise Conflict(f"{job} is being deleted; apply it again when it is gone")
-    if job.manifest == document.manifest:
+    if sizes.manifest_asked_for(job) == document.manifest:
         return document.applied(job.uid, "unchanged")
     audit.remember_row(job)
     _update_job(job, document, by, now)
@@ -279,7 +277,7 @@ def _key(document: _Document) -> tuple[str, str, str, str]:
 def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list[Applied]:
     """In a fixed number of statements, however many they are."""
     tree, candidates = snapshot.tree_in_force(), policy_claims.load_candidates() if documents else []
-    jobs = [_new_job(document, tree, now) for document in documents]
+    jobs = [_new_job(document, tree, by, now) for document in documents]
     for job in jobs:
         priorities.fill(job, tree[0], by)
         job.policy = policy_claims.select_policy(candidates, job)
@@ -294,7 +292,7 @@ def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list
     return [document.applied(job.uid, "created") for document, job in zip(documents, jobs, strict=True)]
 
 
-def _new_job(document: _Document, tree: _Tree, now: datetime) -> Job:
+def _new_job(document: _Document, tree: _Tree, by: str, now: datetime) -> Job:
     suspended = document.reading.suspended
     waits = Reason(Code.SUSPENDED, "submitted suspended") if suspended else _WAITS
     job = Job(
@@ -305,6 +303,7 @@ def _new_job(document: _Document, tree: _Tree, now: datetime) -> Job:
         state=JOB.target(JobEvent.SUBMITTED_SUSPENDED if suspended else JobEvent.SUBMITTED),
         suspended=suspended,
         reason=waits.as_json(),
+        submitted_by=by[:150],
         created_at=now,
         queued_at=now,
     )
@@ -316,37 +315,12 @@ _WAITS = Reason(Code.WAITING_FOR_SCHEDULER, "submitted, not looked at by the sch
 
 
 def _fill(job: Job, document: _Document, tree: _Tree) -> None:
-    job.total = total = document.reading.total()
     job.manifest = document.manifest
     job.labels = document.manifest["metadata"].get("labels") or {}
-    kind, roles = registry.kind_of(job.api_version, job.kind), document.reading.roles
-    templates = dict(kind.templates(job.manifest))
-    pods = ((role.name, role.replicas, templates.get(role.name, {})) for role in roles)
-    within = topology_constraints.parse_topology_constraints(job.manifest, templates.values(), Faults())
-    data = preferences.data(job.manifest["metadata"].get("annotations") or {}, Faults())
-    needs = requirements.requirements_as_json(
-        requirements.parse_pod_requirements(pods, within=within, scheduler=kind.scheduler(job.manifest), data=data)
-    )
-    lasts = {
-        name: s for name, template in templates.items() if (s := backfill_policy.declared_runtime(template)) is not None
-    }
-    mounts = (references(template.get("spec") or {}) for template in templates.values())
-    mounted = sorted({each.name for some in mounts for each in some if each.kind == volume_claims.CLAIM})
-    job.roles = [
-        {
-            "name": role.name,
-            "replicas": role.replicas,
-            "request": role.request,
-            **({"needs": needs[role.name]} if role.name in needs else {}),
-            **({"divides": document.reading.divides} if document.reading.divides is not None else {}),
-            **({"lasts": lasts[role.name]} if role.name in lasts else {}),
-            **({"claims": mounted} if mounted and role is roles[0] else {}),
-        }
-        for role in roles
-    ]
+    kind = registry.kind_of(job.api_version, job.kind)
+    gang_fields.fill(job, kind, document.reading)
     job.ttl_s = kind.ttl_s(job.manifest)
     document.warnings.extend(entitlements.fill_entitlements(job, *tree))
-    job.gpus = sum(amount for name, amount in total.items() if name.endswith("/gpu"))
 
 
 def _update_job(job: Job, document: _Document, by: str, now: datetime) -> None:
@@ -354,18 +328,33 @@ def _update_job(job: Job, document: _Document, by: str, now: datetime) -> None:
     if job.api_version != document.manifest["apiVersion"]:
         detail = f"{job} was submitted as {job.api_version}, which is not converted: delete it and apply it anew"
         raise InvalidInput(detail, (FieldFault("apiVersion", detail),))
+    wanted = resizing.asked_for(job, document.manifest)
+    if wanted is not None:
+        # The sizes are decided by themselves; all else of the manifest is compared and stored at the size in force.
+        document.manifest, document.reading = resizing.at_size_in_force(job, document.manifest)
     spec_changes.require_allowed(job, document.manifest, suspended=document.reading.suspended)
-    was, before, tree = job.suspended, priorities.former(job), snapshot.tree_in_force()
-    _fill(job, document, tree)
-    priorities.fill(job, tree[0], by, before)
-    job.generation += 1
-    filled = (*entitlements.FILLED, *priorities.FILLED)
-    job.save(update_fields=["manifest", "labels", "roles", "total", "gpus", "ttl_s", "generation", *filled])
-    announce_jobs([job], now)
+    was = job.suspended
+    if wanted is not None:
+        resizing.request(job, wanted, by=by, now=now)
+        document.manifest, document.reading = resizing.at_size_in_force(job, document.manifest)
+    if document.manifest != job.manifest:
+        _write_manifest(job, document, by, now, keeps_growing=wanted is not None)
     if document.reading.suspended and not was:
         actions.suspend(job, by="apply", now=now)
     elif was and not document.reading.suspended:
         actions.resume(job, by="apply", now=now)
+
+
+def _write_manifest(job: Job, document: _Document, by: str, now: datetime, *, keeps_growing: bool) -> None:
+    before, tree = priorities.former(job), snapshot.tree_in_force()
+    _fill(job, document, tree)
+    priorities.fill(job, tree[0], by, before)
+    job.generation += 1
+    job.submitted_by = by[:150]
+    job.resize = job.resize if keeps_growing else None
+    filled = ("submitted_by", "resize", *gang_fields.FILLED, *entitlements.FILLED, *priorities.FILLED)
+    job.save(update_fields=["manifest", "labels", "ttl_s", "generation", *filled])
+    announce_jobs([job], now)
 
 
 def _write_tree(document: _Document, by: str, now: datetime) -> Applied:

@@ -1,4 +1,4 @@
-"""The Job controller for batch/v1: carries out what `job_plan` decides through the member's API."""
+"""The Job controller for batch/v1: carries out the decisions of `plan` through the API server."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""What the Job controller does next about one batch/v1 Job: (job, its pods, the time) -> pods, status. Pure.
+"""The decisions of the Job controller about one batch/v1 Job: from the job, its pods and the time to pods and status. No I/O.
 
 Pod names follow from the job's uid and a serial number, so making the same pod twice is refused by the API server and
 not a second pod. Pods that ended must stay until the job is over: they are what is counted.
@@ -43,7 +43,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """As in the training operator: exact moments where known, and the length of a simulated second."""
+    """The time for decisions: exact times where known, and the length of a simulated second."""
 
     now: float
     real: Callable[[float], float]
@@ -117,7 +117,7 @@ def _is_complete(job: Object, pods: list[Object], live: list[Object]) -> bool:
 
 
 def _refill(job: Object, pods: list[Object], live: list[Object], decision: Decision, times: Times) -> None:
-    """Keeps as many pods alive as parallelism and the completions still missing allow, after a failure with a pause."""
+    """Keeps as many pods running as parallelism and the missing completions allow. After a failure, it waits first."""
     parallelism, completions = _size(job["spec"])
     done = [pod for pod in pods if phase_of(pod) == "Succeeded"]
     unbounded = len(live) if done else parallelism

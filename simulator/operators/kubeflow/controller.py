@@ -1,7 +1,7 @@
-"""The training operator for the kubeflow.org kinds: carries out what `kubeflow_plan` decides through the member's API.
+"""The training operator for the kubeflow.org kinds: carries out the decisions of `plan` through the API server.
 
-Pods that go to Volcano are not made before their PodGroup is let in: made earlier they fill a namespace's quota and wait for
-each other for ever.
+Pods for Volcano are created only after their PodGroup is enqueued. Otherwise the pods of several groups could fill a
+namespace's quota and wait for each other without end.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from simulator.operators.kubeflow.plan import Decision, Times, decide, is_ours
 from simulator.operators.kubeflow.pods import KubeflowKind, own_group, pod_of, service_of, volcano_group
 
 GATHER_S = 0.02
-"""Pods of one job change together: waiting this long turns their changes into one write."""
+"""How long changes of a job's pods are collected, because they often change at the same time."""
 
 
 class KubeflowOperator(Controller):
@@ -128,7 +128,7 @@ class KubeflowOperator(Controller):
                 self._create(PODS.path(namespace), pod, self._pods.learn)
 
     def _as_pod(self, batch: Object) -> Object:
-        """A Job seen as the one pod it keeps going."""
+        """A pod that represents a Job: the one that the Job keeps running."""
         running = any(phase_of(pod) == "Running" for pod in self._pods.owned_by(uid_of(batch)))
         ends = {"Succeeded": is_true(batch, "Complete"), "Failed": is_true(batch, "Failed"), "Running": running}
         phase = next((phase for phase, so in ends.items() if so), "Pending")

@@ -1,4 +1,4 @@
-"""JAXJobs: workers alone, which all connect to worker 0. Pure."""
+"""JAXJobs: only workers, which all connect to worker 0. No I/O."""
 
 from fleet.kube.resources import JAX_JOBS
 from simulator.machinery.objects import Object

@@ -1,4 +1,4 @@
-"""The kinds of kubeflow.org jobs: how each names its chief, meets its pods and knows that it is done. Pure."""
+"""The kinds of kubeflow.org jobs: for each its primary role, how its pods find each other, and when it is done. No I/O."""
 
 import json
 from typing import Any

@@ -6,7 +6,7 @@ from simulator.operators.kubeflow.pods import PREFIX, Counts, KubeflowKind, owne
 
 _RUNNING = {"v1": "kubexec.sh", "v2beta1": "discover_hosts.sh"}
 _KEY = "c2ltdWxhdGVk"
-"""Base64; nothing here is reached over ssh."""
+"""Placeholder in base64. Nothing in the simulation uses ssh."""
 _HOSTS = {
     "OpenMPI": {"OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile", "OMPI_MCA_orte_keep_fqdn_hostnames": "true"},
     "Intel": {"I_MPI_HYDRA_HOST_FILE": "/etc/mpi/hostfile"},
@@ -49,7 +49,7 @@ class MpiV1(KubeflowKind):
         return {**agent, "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile", "NVIDIA_VISIBLE_DEVICES": ""}
 
     def finish_pod(self, job: Object, role: str, pod: Object) -> None:
-        """Both see who belongs to the job."""
+        """Mounts the list of the job's hosts into launcher and workers."""
         spec = pod["spec"]
         spec["volumes"] = [
             *(spec.get("volumes") or []),

@@ -1,4 +1,4 @@
-"""PaddleJobs: collective training of workers, or training by parameter servers, the Masters. Pure."""
+"""PaddleJobs: collective training by workers, or training with parameter servers (the Masters). No I/O."""
 
 from fleet.kube.resources import PADDLE_JOBS
 from simulator.machinery.objects import Object
@@ -30,7 +30,7 @@ class Paddle(KubeflowKind):
         return bool(needed) and counts[chief].succeeded >= needed
 
     def labels(self, job: Object, role: str, index: int) -> dict[str, str]:
-        """Every master bears the label of the chief, and no worker does."""
+        """All masters, and no workers, have the label of the primary pod."""
         labels = super().labels(job, role, index)
         labels.pop(f"{PREFIX}job-role", None)
         return {**labels, f"{PREFIX}job-role": "master"} if role == "Master" else labels
@@ -48,7 +48,7 @@ class Paddle(KubeflowKind):
         return env
 
     def finish_pod(self, job: Object, role: str, pod: Object) -> None:
-        """The pod that the others meet at binds to its own address, which must stand before the variable that uses it."""
+        """The first pod binds to its own address. The variable POD_IP must come before the one that uses it."""
         for container in pod["spec"]["containers"]:
             env = container.get("env") or []
             place = next((i for i, each in enumerate(env) if f"$({_POD_IP})" in str(each.get("value"))), None)

@@ -1,4 +1,4 @@
-"""What the training operator does next: (kubeflow_kind, job, its pods, the time) -> pods, services, status. Pure.
+"""The decisions of the training operator: from kind, job, pods and time to pods, services and status. No I/O.
 
 The rules are those all kinds of kubeflow.org/v1 share: conditions are final once Succeeded or Failed; suspension stops
 every clock; a failed pod is fatal, or replaced under its old name, as its role's restart policy says.
@@ -24,7 +24,7 @@ from simulator.operators.kubeflow.pods import Count, Counts, KubeflowKind, polic
 
 OURS = ("", "kubeflow.org/training-operator")
 RETRYABLE = 128
-"""Exit codes from here on are worth a new try under ExitCode."""
+"""With restart policy ExitCode, exit codes from this one on are retried."""
 
 
 @dataclass(slots=True)
@@ -36,15 +36,15 @@ class Decision:
     drop_services: list[str] = field(default_factory=list)
     drop_group: bool = False
     expired: bool = False
-    """The job itself is to be deleted: its time to live is over."""
+    """Whether the job must be deleted because its time to live is over."""
     replaced: int = 0
-    """Failed pods deleted to be made anew: counts against backoffLimit."""
+    """Failed pods to delete and create again. They count against backoffLimit."""
     again_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The moments a decision needs, exact where we know them; ``real`` turns simulated seconds into the machine's."""
+    """The time for decisions: exact times where known. ``real`` converts simulated to real seconds."""
 
     now: float
     real: Callable[[float], float]
@@ -121,7 +121,7 @@ def _over_limit(kubeflow_kind: KubeflowKind, job: Object, pods: list[Object], ti
 
 
 def _count_roles(kubeflow_kind: KubeflowKind, job: Object, pods: list[Object], decision: Decision) -> Counts:
-    """Counts the pods of each role, and notes those to make, to replace and to remove."""
+    """Counts the pods of each role, and determines the pods to create, to replace and to remove."""
     present = {kubeflow_kind.place_of(pod): pod for pod in pods}
     counts = {}
     for role, spec in kubeflow_kind.roles_of(job).items():
@@ -166,7 +166,7 @@ def _count_pod(pod: Object, index: int, policy: str, count: Count, decision: Dec
 
 
 def _judge(kubeflow_kind: KubeflowKind, job: Object, counts: Counts, decision: Decision, times: Times) -> None:
-    """Success before failure, failure before restart, restart before running."""
+    """Determines the job's condition. Success takes precedence over failure, then restarting, then running."""
     status = decision.status
     if kubeflow_kind.succeeded(job, counts):
         _fold_active(status)
@@ -205,7 +205,7 @@ def _suspend(kubeflow_kind: KubeflowKind, job: Object, pods: list[Object], decis
 
 
 def _clean_up(job: Object, pods: list[Object], decision: Decision, times: Times) -> None:
-    """After the end: what cleanPodPolicy says, then the time to live."""
+    """After the end: removes pods by cleanPodPolicy, and the job after its time to live."""
     policy = policy_of(job)
     clean = str(policy.get("cleanPodPolicy") or "None")
     drop = [pod for pod in pods if clean == "All" or (clean == "Running" and not is_finished(pod))]

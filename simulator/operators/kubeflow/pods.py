@@ -1,4 +1,4 @@
-"""The pods, services and pod group a kubeflow.org job asks for, as its kubeflow_kind says: names, labels, environment. Pure."""
+"""The pods, services and pod group of a kubeflow.org job: names, labels and environment by its kind. No I/O."""
 
 import copy
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ class Count:
     failed: int = 0
     fatal: int = 0
     done: set[int] = field(default_factory=set)
-    """Indices of those that succeeded."""
+    """The indices of pods that succeeded."""
 
 
 Counts = dict[str, Count]
 
 
 class KubeflowKind:
-    """What one kind of kubeflow.org job has of its own; a subclass a kind."""
+    """The properties of one kind of kubeflow.org job. Each kind has a subclass."""
 
     resource: Resource
     key: str
@@ -45,30 +45,30 @@ class KubeflowKind:
         return self.resource.kind
 
     def wrong(self, job: Object) -> str:
-        """Why the job can never run, in words; empty when it can."""
+        """Why the job can never run. Empty if it can."""
         raise NotImplementedError
 
     def environment(self, job: Object, role: str, index: int, port: int) -> dict[str, str]:
         raise NotImplementedError
 
     def finish_pod(self, job: Object, role: str, pod: Object) -> None:
-        """The last touch on a pod before it is made."""
+        """Changes a pod just before it is created."""
         return
 
     def extras(self, job: Object) -> list[tuple[Resource, Object]]:
-        """Other objects that belong to the job."""
+        """Other objects to create for the job."""
         return []
 
     def made_by_job(self, role: str) -> bool:
-        """Whether the pods of a role are made by a batch Job of the same name."""
+        """Whether a batch Job of the same name creates the pods of a role."""
         return False
 
     def job_of(self, job: Object, pod: Object) -> Object:
-        """That Job, around the pod it is to make."""
+        """The batch Job that creates the pod."""
         raise NotImplementedError
 
     def due(self, job: Object, role: str, counts: Counts) -> bool:
-        """Whether the pods of a role may be made yet."""
+        """Whether the pods of a role may be created now."""
         return True
 
     def runs(self, job: Object, counts: Counts) -> bool:
@@ -78,7 +78,7 @@ class KubeflowKind:
         raise NotImplementedError
 
     def tolerates(self, job: Object, role: str) -> bool:
-        """Whether a failure in that role is no failure of the job."""
+        """Whether failures of pods of that role do not fail the job."""
         return False
 
     def chief(self, roles: dict[str, Any]) -> str:
@@ -88,9 +88,9 @@ class KubeflowKind:
         return f"{name_of(job)}-{role.lower()}-{index}"
 
     def roles_of(self, job: Object) -> dict[str, Object]:
-        """Role -> its spec, in the kubeflow_kind's order; role names are accepted in any case."""
-        given = (job.get("spec") or {}).get(self.key) or {}
-        known = {name.lower(): spec for name, spec in given.items()}
+        """The specs of the roles, in the kind's order. Role names are accepted in any case."""
+        replica_specs = (job.get("spec") or {}).get(self.key) or {}
+        known = {name.lower(): spec for name, spec in replica_specs.items()}
         return {role: known[role.lower()] for role in self.roles if known.get(role.lower())}
 
     def restart_policy_of(self, role_spec: Object) -> str:
@@ -132,7 +132,7 @@ def policy_of(job: Object) -> Object:
 
 
 def own_group(kubeflow_kind: KubeflowKind, job: Object) -> tuple[Resource, Object] | None:
-    """The PodGroup this job brings along, when it states a scheduling policy and its pods name no group of their own."""
+    """The PodGroup to create for a job with a scheduling policy whose pods name no group."""
     scheduling = policy_of(job).get("schedulingPolicy")
     roles = kubeflow_kind.roles_of(job)
     templates = [spec.get("template") or {} for spec in roles.values()]

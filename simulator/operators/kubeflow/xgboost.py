@@ -1,4 +1,4 @@
-"""XGBoostJobs, which run LightGBM as well: a master that the workers meet at, and whose end ends the job. Pure."""
+"""XGBoostJobs, also for LightGBM: workers connect to a master, and the job ends with the master. No I/O."""
 
 from fleet.kube.resources import XGBOOST_JOBS
 from simulator.machinery.objects import Object
@@ -25,7 +25,7 @@ class XGBoost(KubeflowKind):
         return bool(counts["Master"].succeeded)
 
     def environment(self, job: Object, role: str, index: int, port: int) -> dict[str, str]:
-        """``WORKER_*`` are LightGBM's; a job of one pod has none."""
+        """The environment. ``WORKER_*`` are for LightGBM; a job with one pod has none."""
         roles = self.roles_of(job)
         total = sum(replicas_of(spec) for spec in roles.values())
         env = {

@@ -27,7 +27,7 @@ _FUNCTIONS = (
     ("patch", "fleet.member.client:MemberClient.merge_patch"),
     ("remove", "fleet.member.client:MemberClient.delete"),
     ("sent", "jobs.services.dispatch.dispatcher:_mark_sent"),
-    ("gone", "jobs.services.dispatch.dispatcher:_mark_gone"),
+    ("gone", "jobs.services.dispatch.dispatcher:_mark_removed"),
     ("pods", "fleet.services.watching.node_pod_sync:NodePodSync.write"),
     ("report", "jobs.services.follow.status:JobEventHandler.on_update"),
     ("leave", "jobs.services.failover.failover:leave"),

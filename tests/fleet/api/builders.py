@@ -1,6 +1,6 @@
 """Every endpoint of the REST API, by its method and path."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from django.urls import URLPattern, URLResolver, get_resolver
@@ -17,21 +17,21 @@ def paths(patterns, before: str = "") -> Iterator[tuple[str, object]]:
             yield before + route, each.callback
 
 
-def filled(route: str) -> str:
-    for name, value in ARGUMENTS.items():
+def filled(route: str, arguments: Mapping[str, str] = ARGUMENTS) -> str:
+    for name, value in arguments.items():
         start = route.find(f"(?P<{name}>")
         if start >= 0:
             route = route[:start] + value + route[route.index(")/", start) + 1 :]
     return route
 
 
-def endpoints() -> list[tuple[str, str]]:
-    """(method, path below /api/v1/)."""
+def routes() -> list[tuple[str, str]]:
+    """(method, route below /api/v1/), with the patterns of its arguments."""
     api = next(each for each in get_resolver().url_patterns if str(each.pattern) == "api/v1/")
     found = []
     for route, view in paths(api.url_patterns):
         allowed = getattr(view, "actions", None) or {m: m for m in view.view_class.http_method_names if has(view, m)}
-        found += [(method, filled(route)) for method in allowed if method not in ("options", "head")]
+        found += [(method, route) for method in allowed if method not in ("options", "head")]
     return sorted(found)
 
 
@@ -39,4 +39,4 @@ def has(view, method: str) -> bool:
     return hasattr(view.view_class, method)
 
 
-ALL = endpoints()
+ALL = sorted((method, filled(route)) for method, route in routes())

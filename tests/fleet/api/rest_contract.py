@@ -10,7 +10,9 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 from django.utils import timezone
 
+from fleet.member.client import Access
 from fleet.services.authorization import access
+from fleet.services.members import member_clients
 from tests.support.books import a_cluster, apply, cycle
 from tests.support.world import pytorch_job
 
@@ -31,7 +33,9 @@ def one_connection() -> Iterator[None]:
 
 @pytest.fixture
 def headers(admin: Any) -> dict[str, str]:
-    a_cluster("north")
+    north = a_cluster("north")
+    north.access = member_clients.stored(Access("https://127.0.0.1:1"))  # nothing listens there
+    north.save()
     apply(pytorch_job("llama"))
     cycle()
     return {"Authorization": f"Bearer {access.mint(admin, 'fuzz', life=None, now=timezone.now())[1]}"}

@@ -5,9 +5,9 @@ import pytest
 from tests.fleet.api.builders import ALL, ARGUMENTS
 
 pytestmark = pytest.mark.django_db
-OPEN = {"session/"}
+OPEN = {"session/", "login/token/"}
 """Where one signs in."""
-ONES_OWN = {"session/", "tokens/", "tokens/1/"}
+ONES_OWN = {"session/", "tokens/", "tokens/1/", "login/code/", "login/token/", "second-factor/", "second-factor/code/"}
 """What everybody may change, because it is their own."""
 QUESTIONS = {"whatif/"}
 """What is asked by POST and changes nothing."""

@@ -29,7 +29,7 @@ def simulator(tmp_path, settings):
                 return
             with connection:
                 asked.append(json.loads(connection.makefile("rb").readline()))
-                connection.sendall(b'{"ok": true, "said": "done"}\n')
+                connection.sendall(b'{"ok": true, "message": "done"}\n')
 
     threading.Thread(target=serve, daemon=True).start()
     yield asked

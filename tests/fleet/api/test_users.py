@@ -66,7 +66,7 @@ def test_a_disabled_user_is_out_at_once_and_comes_back(as_admin):
     bob = get_user_model().objects.get(username="bob")
     Grant.objects.create(user=bob, role="viewer", namespace="vision")
     by_token, by_session = client_of(bob), Client()
-    by_session.force_login(bob, "django.contrib.auth.backends.ModelBackend")
+    by_session.force_login(bob, "fleet.api.sign_in.passwords.PasswordBackend")
     assert post(as_admin, "bob/disable/").data["active"] is False
     assert by_token.get("/api/v1/me/").status_code == 401
     assert by_session.get("/api/v1/me/").status_code in (401, 403)
@@ -79,7 +79,7 @@ def test_a_new_password_ends_what_the_old_one_opened(as_admin):
     post(as_admin, username="bob", password=PASSWORD)
     bob = get_user_model().objects.get(username="bob")
     by_token, by_session = client_of(bob), Client()
-    by_session.force_login(bob, "django.contrib.auth.backends.ModelBackend")
+    by_session.force_login(bob, "fleet.api.sign_in.passwords.PasswordBackend")
     assert post(as_admin, "bob/password/", password="another horse battery").status_code == 204
     assert (signs_in("bob"), signs_in("bob", "another horse battery")) == (False, True)
     assert by_token.get("/api/v1/me/").status_code == 401
@@ -128,4 +128,4 @@ def test_a_sign_in_link_from_before_opens_nothing(as_admin, deed, body):
     link = access.make_signin_link(person("bob"), now=timezone.now())
     post(as_admin, f"bob/{deed}/", **body)
     with pytest.raises(InvalidInput):
-        access.use_signin_link(link.split("/")[2], now=timezone.now())
+        access.find_signin_link_user(link.split("/")[2], now=timezone.now())

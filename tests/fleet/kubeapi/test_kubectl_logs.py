@@ -18,10 +18,13 @@ class Output:
     """What pods print; the rest of what the server asks of a kubelet."""
 
     def __init__(self):
-        self.text, self.ended = b"", False
+        self.text, self.ended, self.restarted = b"", False, False
 
     def read(self, namespace, name, offset):
         return f"{name}: ".encode() * (offset == 0) + self.text[offset:], self.ended
+
+    def former(self, namespace, name):
+        return b"killed\n" if self.restarted else None
 
 
 @pytest.fixture
@@ -53,6 +56,14 @@ def test_it_prints_the_log_of_a_pod_by_either_name(kubectl, output):
     assert ada.says("logs", "-n", "team", "-l", "job=llama", "--tail=1", "--prefix") == (
         "[pod/llama-master-0.north/main] two\n"
     )
+
+
+def test_it_prints_what_a_container_printed_before_its_restart(kubectl, output):
+    ada = kubectl.as_user("ada")
+    assert 'previous terminated container "main"' in ada.refused("logs", "-n", "team", "llama-master-0", "--previous")
+    output.restarted = True
+    assert ada.says("logs", "-n", "team", "llama-master-0", "--previous") == "killed\n"
+    assert ada.says("logs", "-n", "team", "-l", "job=llama", "-p") == "killed\n"
 
 
 def test_it_follows_a_log_until_the_reader_leaves(kubectl, output):

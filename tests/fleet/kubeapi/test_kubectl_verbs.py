@@ -145,6 +145,39 @@ def test_it_refuses_at_once_to_scale_a_job_that_has_been_placed_and_names_the_fi
     assert "suspend the job, apply the change" in refused
 
 
+ELASTIC = '{"spec":{"runPolicy":{"suspend":false},"elasticPolicy":{"minReplicas":1,"maxReplicas":4}}}'
+
+
+def test_it_scales_a_job_that_runs_and_shows_the_size_in_force(llama):
+    llama.says("patch", "pytorchjob", "llama", "--type=merge", "-p", ELASTIC)
+    Job.objects.update(attempt=1, state="Running")
+    assert "scaled" in llama.says("scale", "pytorchjob", "llama", "--replicas=1")
+    assert llama.says("get", "pytorchjob", "llama", "-ojsonpath={.status.convoy.size.worker.replicas}") == "1"
+    assert "scaled" in llama.says("scale", "pytorchjob", "llama", "--replicas=4")
+    assert llama.says("get", "pytorchjob", "llama", "-ojsonpath={..Worker.replicas}") == "4"
+    assert llama.says("get", "pytorchjob", "llama", "-ojsonpath={.status.convoy.resize.sizes}") == '{"worker":4}'
+    assert "worker 1→4 (1-4)" in llama.says("get", "pytorchjob", "-owide")
+    llama.says("label", "pytorchjob", "llama", "team=a")
+    assert Job.objects.get().resize["sizes"] == {"worker": 4} and Job.objects.get().size["worker"]["replicas"] == 1
+
+
+def test_it_refuses_to_scale_beyond_the_bounds_with_the_field_and_the_numbers(llama):
+    llama.says("patch", "pytorchjob", "llama", "--type=merge", "-p", ELASTIC)
+    Job.objects.update(attempt=1, state="Running")
+    refused = llama.refused("scale", "pytorchjob", "llama", "--replicas=9")
+    assert "is invalid: spec.pytorchReplicaSpecs.Worker.replicas: Invalid value: 9" in refused
+    assert "9 is above the max of role worker (min 1, max 4, by spec.elasticPolicy), which has 2 now" in refused
+    Job.objects.update(state="Dispatched")
+    refused = llama.refused("patch", "pytorchjob", "llama", "--type=merge", "-p", WORKERS.format(3))
+    assert "only a running job is resized, and it is Dispatched with 2 worker" in refused
+    Job.objects.update(state="Running")
+    both = json.dumps({"spec": {"elasticPolicy": {"maxReplicas": 99}, **json.loads(WORKERS.format(3))["spec"]}})
+    assert "spec.elasticPolicy.maxReplicas" in llama.refused("patch", "pytorchjob", "llama", "--type=merge", "-p", both)
+
+
+WORKERS = '{{"spec":{{"pytorchReplicaSpecs":{{"Worker":{{"replicas":{}}}}}}}}}'
+
+
 def test_it_refuses_to_suspend_a_job_that_has_ended_as_invalid(llama):
     Job.objects.update(state="Succeeded", finished_at=timezone.now())
     refused = llama.refused(

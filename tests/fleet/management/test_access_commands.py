@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def home(settings: Any, tmp_path: Path) -> Path:
     settings.CONVOY_HOME = tmp_path
-    settings.AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+    settings.AUTHENTICATION_BACKENDS = ["fleet.api.sign_in.passwords.PasswordBackend"]
     return tmp_path
 
 

@@ -1,5 +1,7 @@
 """More members than a process has database connections: each of them is watched all the same."""
 
+import threading
+
 import pytest
 from django.db import connection
 from django.utils import timezone
@@ -17,12 +19,14 @@ def test_it_watches_24_members_with_few_connections(north, watching):
     now = timezone.now()
     add_node(north, "n1")
     access = member_clients.stored(north.access())
+    threads = threading.active_count()
     for number in range(MEMBERS):
         name = f"m{number}"
         Cluster.objects.create(name=name, access=access, state="Ready", state_since=now, joined_at=now)
     end = watching()
     eventually(lambda: Cluster.objects.filter(synced_at__isnull=False, nodes__name="n1").count() == MEMBERS, 60)
     eventually(lambda: Cluster.objects.filter(watched_until__gt=now).count() == MEMBERS, 30)
+    assert threading.active_count() - threads < MEMBERS, "threads grow with the members"
     if connection.vendor == "postgresql":
         assert connection.settings_dict["OPTIONS"]["pool"]["max_size"] < MEMBERS
     end()

@@ -9,13 +9,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import yaml
+from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from fleet.kube import pki
 from fleet.kube.resources import PODS
 from fleet.member.client import Access
 from fleet.models import AuditEntry, Cluster, Grant
-from fleet.services.members import member_clients
+from fleet.services.members import impersonation, member_clients
 from tests.support.members import PROXY, api, eventually, through
 from tests.support.people import person
 
@@ -54,9 +55,9 @@ def test_it_checks_the_callers_roles_and_not_the_members(kubectl, ada, viewer):
     assert "may not read pods" in through(kubectl.as_user("sam")).refused("get", "pods", "-n", "team")
 
 
-def test_it_says_why_there_is_no_exec(ada, north):
+def test_it_says_where_exec_works(ada, north):
     api(north).create(PODS.path("team"), a_pod())
-    assert "not upgraded connections" in ada.refused("exec", "-n", "team", "a", "--", "ls")
+    assert "on the pods of fleet jobs at the fleet itself" in ada.refused("exec", "-n", "team", "a", "--", "ls")
 
 
 def test_it_names_the_member_that_is_away_or_unknown(kubectl, ada, north):
@@ -76,6 +77,34 @@ def test_it_hands_on_no_header_that_is_not_named(ada, listener):
         "Authorization",
     }
     assert (heard["Authorization"], heard["Accept"]) == ("Bearer of-the-fleet", "text/plain")
+
+
+@pytest.mark.parametrize("name", ["tina", "zoë"])
+def test_it_asks_in_the_name_of_the_caller_where_the_cluster_is_set_so(kubectl, listener, name):
+    Cluster.objects.update(impersonation=True)
+    person(name, (Grant.Role.EDITOR, "team"), (Grant.Role.VIEWER, ""))
+    sent = {"Impersonate-User": "system:admin", "Impersonate-Group": "system:masters", "Impersonate-Uid": "1"}
+    assert ask(through(kubectl.as_user(name)), "recorded", "/version", sent)[0] == 200
+    [heard] = listener.heard
+    impersonated = [value.encode("latin-1").decode() for value in heard.get_all("Impersonate-User")]
+    assert impersonated == [f"convoy:{name}"] and "Impersonate-Uid" not in heard
+    assert heard.get_all("Impersonate-Group") == ["convoy:editor:team", "convoy:viewer", "system:authenticated"]
+    assert heard.get_all("Authorization") == ["Bearer of-the-fleet"] and heard.get_all("User-Agent") == ["convoy"]
+
+
+def test_the_groups_are_those_of_now_and_the_product_itself_is_no_person(listener):
+    cluster = Cluster.objects.get()
+    client = member_clients.client(cluster)
+    cluster.impersonation = True
+    user = person("tina", (Grant.Role.EDITOR, "team"))
+    assert "convoy:editor:team" in impersonation.identity(user).groups
+    Grant.objects.all().delete()
+    assert impersonation.identity(get_user_model().objects.get()).groups == ("system:authenticated",)
+    assert impersonation.in_name_of_author(client, cluster, "system") is client
+    assert impersonation.in_name_of_author(client, cluster, "") is client
+    assert impersonation.in_name_of_author(client, cluster, "tina") is not client
+    cluster.impersonation = False
+    assert impersonation.in_name_of_author(client, cluster, "tina") is client
 
 
 def test_it_takes_a_members_refusal_of_the_fleet_for_none_of_the_caller(ada, listener):
@@ -107,7 +136,7 @@ def listener(transactional_db, tmp_path):
 
 class _Listening(BaseHTTPRequestHandler):
     def do_GET(self):
-        self.server.heard.append(dict(self.headers))
+        self.server.heard.append(self.headers)
         body = b"{}"
         self.send_response(self.server.status)
         self.send_header("Content-Length", str(len(body)))

@@ -41,9 +41,9 @@ class PausedWatch(MemberWatch):
 
     def read_no_more(self):
         """A stopped process reads nothing: what it has taken from the network already is all that it will write."""
-        for _, stop in self._readers.values():
-            stop.set()
-        self._client.close()
+        for _, task in self._readers.values():
+            task.cancel()
+        self._loop.call_soon_threadsafe(self._client.close)
 
     def _persist(self, action):
         if not self.running.is_set():

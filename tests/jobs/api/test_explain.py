@@ -90,7 +90,10 @@ def test_it_tells_for_whom_nodes_are_kept_and_until_when(as_admin, settings):
     submitted("big", workers=0, gpus=8)
     [told] = explained(as_admin, job := submitted("llama", workers=0, gpus=1, duration="9h"))["clusters"]
     assert (told["code"], told["cause"], told["holds"][0]["job"]) == ("KeptForGang", "Kept", "default/big")
-    assert "keeps 1 node for default/big until it starts, expected at " in told["message"] and told["holds"][0]["until"]
+    assert (
+        "keeps 1 node for a gang that comes first until it starts, expected at " in told["message"]
+        and told["holds"][0]["until"]
+    )
     loop.run(timezone.now)
     job.refresh_from_db()
     assert [each["code"] for each in job.reason["clusters"]] == ["KeptForGang"]

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from fleet.models import Pod
+from jobs.kinds import registry
 from jobs.models import Binding, Job
+from jobs.services.lifecycle import gang_fields
 from jobs.services.submission import manifests, submit
 from tests.jobs.api.builders import names, submitted, url
 from tests.support.world import POLICY
@@ -68,6 +70,29 @@ def test_it_suspends_and_resumes(as_editor):
     assert as_editor.post(url(job, "resume/")).json()["state"] == "Queued"
     lines = as_editor.get(url(job, "events/")).json()["results"]
     assert [each["reason"] for each in lines] == ["Submitted", "Suspended", "Resumed"]
+
+
+def test_it_resizes_a_running_job(as_editor, as_viewer):
+    job = submitted("llama")
+    kind = registry.kind_of(job.api_version, job.kind)
+    job.manifest["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 4}
+    gang_fields.fill(job, kind, kind.read(job.manifest))
+    job.state, job.attempt = Job.State.RUNNING, 1
+    job.save()
+    answer = as_editor.post(url(job, "resize/"), {"replicas": 1}, format="json")
+    assert (answer.status_code, answer.json()["size"]) == (202, {"worker": {"replicas": 1, "min": 1, "max": 4}})
+    answer = as_editor.post(url(job, "resize/"), {"role": "worker", "replicas": 3}, format="json").json()
+    assert (answer["size"]["worker"]["replicas"], answer["resize"]["sizes"]) == (1, {"worker": 3})
+    for body, words in (
+        ({"replicas": 5}, "5 is above the max"),
+        ({"replicas": 0}, "0 is below the min"),
+        ({"role": "master", "replicas": 2}, "only worker is"),
+        ({"replicas": "many"}, "replicas"),
+        ({}, "replicas"),
+    ):
+        refused = as_editor.post(url(job, "resize/"), body, format="json")
+        assert refused.status_code == 422 and words in str(refused.json())
+    assert as_viewer.post(url(job, "resize/"), {"replicas": 1}, format="json").status_code in (403, 404)
 
 
 def test_it_deletes(as_editor):

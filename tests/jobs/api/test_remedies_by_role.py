@@ -145,6 +145,7 @@ ELSEWHERE = {
     Code.COPY_VANISHED: "has the remedies of NoClusterFits",
     Code.WAITING_FOR_MEMBER: "has its cluster: shows it",
     Code.WAITING_FOR_PURGE: "has its cluster: shows it",
+    Code.WAITING_FOR_CLUSTER: "has its cluster: shows it",
     Code.MEMBER_REFUSED: "has its cluster: shows it",
 }
 OF_ONE_CLUSTER = list(Code)[list(Code).index(Code.FITS) :]

@@ -84,7 +84,9 @@ class Fleet:
         self.left.pop(gang.job_id, None)
         self.held[gang.job_id] = hold
         made_by = (gang.charge, gang.priority, now, hold.cluster, gang.total)
-        self.running[gang.job_id] = AdmittedGang(gang.job_id, gang.name, *made_by, hold_key=("run", gang.job_id))
+        self.running[gang.job_id] = AdmittedGang(
+            gang.job_id, gang.name, *made_by, hold_key=("run", gang.job_id), admitted_at=now
+        )
 
     def _depart(self, now: datetime) -> None:
         for job, (runner, until) in list(self.leaving.items()):

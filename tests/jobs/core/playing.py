@@ -13,11 +13,13 @@ from jobs.core.gang.types import AdmittedGang, Gang
 from jobs.core.preemption import lending, planner
 from jobs.core.scheduling.backfill_reservation import Run, Runs
 from jobs.core.scheduling.scheduler import Scheduler
+from quotas.core.recent_use import RecentUse
 from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, gang, node, under
 from tests.quotas.core.builders import quota
 
 GPUS = 8
 """Of a node."""
+WEEK = 7 * 86400.0
 TICK = 60.0
 """Seconds between two cycles that no event asks for."""
 
@@ -53,7 +55,7 @@ class VirtualFleet:
     def __post_init__(self) -> None:
         sites = [cluster(f"c{i}", [node(GPUS)] * many) for i, many in enumerate(self.nodes)]
         self.scheduler = Scheduler.from_snapshot(under(self.quota, [], sites))
-        self.runs = Runs()
+        self.runs = Runs(share_half_life=WEEK, shares=RecentUse(WEEK, 10**6))
         self.gangs: dict[int, Gang] = {}
         self._lasting: dict[int, float] = {}
         self._started: dict[int, float] = {}
@@ -148,12 +150,20 @@ class VirtualFleet:
         key = (gang_.job_id, gang_.attempt + 1)
         self.running[job] = AdmittedGang(
             job, gang_.name, gang_.charge, gang_.priority, self.time, placed.placement.cluster, gang_.total,
-            attempt=gang_.attempt + 1, hold_key=key,
+            attempt=gang_.attempt + 1, hold_key=key, admitted_at=self.time,
         )  # fmt: skip
         since = self.time.timestamp()
         self.runs.by_job[job] = Run(
-            gang_.leaf, gang_.devices, since, gang_.runtime_s, key, placed.placement.cluster, leaf=gang_.leaf
+            gang_.leaf,
+            gang_.devices,
+            since,
+            gang_.runtime_s,
+            key,
+            placed.placement.cluster,
+            leaf=gang_.leaf,
+            user=gang_.user,
         )
+        self.runs.open_attempts[key] = ((gang_.leaf, gang_.user), gang_.devices, since)
         self.gangs[job] = replace(gang_, attempt=gang_.attempt + 1)
         self.starts.append((self.now, job))
         self._started[job] = self.now
@@ -192,6 +202,8 @@ class VirtualFleet:
         self._comes(job)
 
     def _vacate(self, runner: AdmittedGang) -> None:
+        if (attempt := self.runs.open_attempts.pop(runner.hold_key, None)) is not None:
+            self.runs.shares.ended(runner.hold_key, *attempt, self.time.timestamp())
         self.runs.by_job.pop(runner.job_id, None)
         self.scheduler.places.release(runner.hold_key)
         self.scheduler.release(runner.job_id)

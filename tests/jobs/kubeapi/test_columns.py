@@ -48,7 +48,7 @@ KINDS = {
         {"restarts": 0},
         words("", "", "", "", "", "", "", "Completed", "Failed"),
     ),
-    "trainjob": ("NAME STATE AGE", "STATE", {}, CONDITIONS),
+    "trainjob": ("NAME STATE AGE", "STATE", {}, {**CONDITIONS, "Succeeded": "Complete"}),
     "sparkapplication": (
         "NAME SUSPEND STATUS ATTEMPTS START FINISH AGE",
         "STATUS",
@@ -116,6 +116,23 @@ def test_a_batch_job_is_printed_as_kubectl_prints_it(kubectl):
         off = state in Job.OFF_MEMBER
         told = [cell(printed, name) for name in ("STATUS", "COMPLETIONS", "DURATION")]
         assert (state, told) == (state, [word, "0/4" if off else "3/4", "" if off else "90s"])
+
+
+ENDS = {"job": "Complete", "jobset": "Completed", "trainjob": "Complete", "rayjob": "Succeeded"}
+
+
+@pytest.mark.parametrize(("example", "condition"), ENDS.items())
+def test_the_end_of_a_job_can_be_waited_for_by_the_condition_of_its_kind(kubectl, example, condition):
+    plural = applied((EXAMPLES / f"{example}.yaml").read_text())
+    Job.objects.update(state="Succeeded", status={}, finished_at=timezone.now())
+    name = Job.objects.get().name
+    assert "condition met" in kubectl.says("wait", plural, name, f"--for=condition={condition}", "--timeout=5s")
+
+
+def test_a_running_trainjob_has_no_conditions_as_with_its_own_controller(kubectl):
+    plural = applied((EXAMPLES / "trainjob.yaml").read_text())
+    Job.objects.update(state="Running", status={})
+    assert kubectl.says("get", plural, "-o", "jsonpath={.items[*].status.conditions}") == "[]"
 
 
 def test_a_running_job_of_every_kind_can_be_waited_for(kubectl):

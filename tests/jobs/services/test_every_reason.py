@@ -142,6 +142,13 @@ def lost() -> None:
     later(3600)
 
 
+def waiting_for_its_cluster() -> None:
+    job = lost_cluster.running(annotated("convoy.dev/unreachable-cluster", "Wait"))
+    lost_cluster.north(Cluster.State.UNKNOWN)
+    Job.objects.filter(pk=job.pk).update(name=NAME)
+    later(3600)
+
+
 def vanished() -> None:
     reported("Running")
     job = books.job(NAME)
@@ -180,6 +187,7 @@ OF_A_JOB: dict[Code, Callable[[], Any]] = {
     Code.MEMBER_REFUSED: pods_refused,
     Code.APPLICATION_UNHEALTHY: lambda: reported("Failed", MOVED),
     Code.CLUSTER_LOST: lost,
+    Code.WAITING_FOR_CLUSTER: waiting_for_its_cluster,
     Code.COPY_VANISHED: vanished,
     Code.ATTEMPTS_EXHAUSTED: exhausted,
     Code.DELETING: deleted,

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Cluster
-from fleet.services.clusters import pictures
+from fleet.services.clusters import freshness
 from jobs.models import Job
 from jobs.services.follow import health
 from tests.support import books
@@ -35,7 +35,7 @@ def cluster():
 
 
 def see(at, **fields):
-    pictures.confirm(list(Cluster.objects.values_list("pk", flat=True)), at)
+    freshness.confirm(list(Cluster.objects.values_list("pk", flat=True)), at)
     Cluster.objects.update(looked_at=at, **fields)
 
 
@@ -67,7 +67,7 @@ def test_it_judges_no_unhealthy_job_before_the_watcher_is_back(cluster):
 def test_it_moves_nobody_for_a_taint_that_grew_old_while_the_heartbeat_was_away(cluster):
     Cluster.objects.update(state="Unknown", taints=LOST, looked_at=NOW)
     assert health.check(NOW + 600 * S) == 0
-    pictures.resume(NOW + 600 * S)
+    freshness.resume(NOW + 600 * S)
     assert health.check(NOW + 601 * S) == 0
     for second in range(600, 640, 10):
         Cluster.objects.update(looked_at=NOW + second * S)
@@ -75,10 +75,10 @@ def test_it_moves_nobody_for_a_taint_that_grew_old_while_the_heartbeat_was_away(
 
 
 def test_it_places_nothing_by_an_old_picture_and_says_as_of_when_it_is(cluster):
-    pictures.review(NOW + 60 * S)
+    freshness.review(NOW + 60 * S)
     books.apply(pytorch_job("late", workers=0))
     assert books.cycle(NOW + 60 * S) == 0
     assert "shown as of" in str(books.job("late").reason)
     see(NOW + 61 * S)
-    pictures.review(NOW + 61 * S)
+    freshness.review(NOW + 61 * S)
     assert books.cycle(NOW + 61 * S) == 1

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Cluster, Event, Hold, Identity, Pod
-from fleet.services.clusters import pictures
+from fleet.services.clusters import freshness
 from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
@@ -295,7 +295,7 @@ def test_nothing_is_placed_until_every_ready_member_was_seen_again(members):
     watched("south", timedelta(seconds=5), timedelta())
     assert books.cycle() == 0
     watched("north", timedelta(seconds=1), timedelta())
-    pictures.review(timezone.now())
+    freshness.review(timezone.now())
     assert books.cycle() == 1
 
 

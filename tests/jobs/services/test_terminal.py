@@ -90,7 +90,7 @@ def is_refused():
     on_member()
     Work.objects.update(state=Work.State.SENDING)
     work = works.claim(Work.objects.get().pk, timezone.now())
-    dispatcher._refused(work, books.job("llama"), "quota exceeded", timezone.now())
+    dispatcher._mark_refused(work, books.job("llama"), "quota exceeded", timezone.now())
 
 
 def loses_its_copy_too_often():

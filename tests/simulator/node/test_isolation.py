@@ -209,7 +209,7 @@ def test_it_does_not_see_the_claims_of_others(attack: Attack, home: Path) -> Non
 def test_it_refuses_claims_that_are_paths(tmp_path: Path, claim: str) -> None:
     volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": claim}}]
     mounts = {"volumeMounts": [{"name": "d", "mountPath": "/d"}]}
-    with pytest.raises(ValueError, match="no name of a volume"):
+    with pytest.raises(ValueError, match="not a valid volume name"):
         prepare(pod("", "u1", volumes=volumes, container=mounts), tmp_path, fetch, Ports(), restart=0)
 
 
@@ -293,4 +293,4 @@ def test_only_the_namespaces_that_the_admin_names_run_processes(tmp_path: Path) 
 def test_beside_a_real_cluster_none_runs_unless_asked(tmp_path: Path) -> None:
     assert "beside real clusters (prod)" in policy(tmp_path, ["prod"]).refusal("default")
     assert not policy(tmp_path, ["prod"], CONVOY_PROCESS_PODS="default").refusal("default")
-    assert "before the control plane" in policy(tmp_path, None).refusal("default")
+    assert "until the control plane" in policy(tmp_path, None).refusal("default")

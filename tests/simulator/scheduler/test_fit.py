@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator.scheduler.fit import Room, amount, ask_of, pod_request, why_not
+from simulator.scheduler.fit import NodeInfo, amount, pod_request, request_of, why_not
 
 
 def pod(**spec: object) -> dict:
@@ -13,14 +13,14 @@ def asks(**resources: object) -> dict:
     return {"name": "c", "resources": {"requests": resources}}
 
 
-def room(**changes: object) -> Room:
+def node_with(**changes: object) -> NodeInfo:
     given = {
         "name": "n1",
         "offers": {"cpu": 8000, "memory": amount("64Gi"), "pods": 110_000, "nvidia.com/gpu": 8000},
         "labels": {"zone": "a", "size": "8"},
         "taints": [],
     }
-    return Room(**{**given, **changes})
+    return NodeInfo(**{**given, **changes})
 
 
 @pytest.mark.parametrize(
@@ -47,19 +47,19 @@ def test_it_counts_a_sidecar_with_the_containers() -> None:
 
 
 def test_it_names_every_resource_that_is_short() -> None:
-    ask = ask_of(pod(containers=[asks(cpu="9", **{"nvidia.com/gpu": 9})]))
-    assert why_not(ask, room()) == ["Insufficient cpu", "Insufficient nvidia.com/gpu"]
+    request = request_of(pod(containers=[asks(cpu="9", **{"nvidia.com/gpu": 9})]))
+    assert why_not(request, node_with()) == ["Insufficient cpu", "Insufficient nvidia.com/gpu"]
 
 
 def test_it_counts_what_is_held() -> None:
-    full = room()
+    full = node_with()
     full.hold({"nvidia.com/gpu": 7000})
-    assert why_not(ask_of(pod(containers=[asks(**{"nvidia.com/gpu": 2})])), full) == ["Insufficient nvidia.com/gpu"]
+    assert why_not(request_of(pod(containers=[asks(**{"nvidia.com/gpu": 2})])), full) == ["Insufficient nvidia.com/gpu"]
 
 
 def test_it_heeds_the_node_selector() -> None:
-    assert why_not(ask_of(pod(nodeSelector={"zone": "a"})), room()) == []
-    assert why_not(ask_of(pod(nodeSelector={"zone": "b"})), room()) == ["node(s) didn't match node selector"]
+    assert why_not(request_of(pod(nodeSelector={"zone": "a"})), node_with()) == []
+    assert why_not(request_of(pod(nodeSelector={"zone": "b"})), node_with()) == ["node(s) didn't match node selector"]
 
 
 @pytest.mark.parametrize(
@@ -75,21 +75,21 @@ def test_it_heeds_the_node_selector() -> None:
 def test_it_heeds_required_affinity(operator: str, values: list[str], fits: bool) -> None:
     term = {"matchExpressions": [{"key": "zone", "operator": operator, "values": values}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
-    assert (why_not(ask_of(pod(affinity=affinity)), room()) == []) is fits
+    assert (why_not(request_of(pod(affinity=affinity)), node_with()) == []) is fits
 
 
 def test_it_compares_labels_as_numbers() -> None:
     term = {"matchExpressions": [{"key": "size", "operator": "Gt", "values": ["4"]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
-    assert why_not(ask_of(pod(affinity=affinity)), room()) == []
+    assert why_not(request_of(pod(affinity=affinity)), node_with()) == []
 
 
 def test_it_heeds_taints_and_tolerations() -> None:
-    tainted = room(taints=[{"key": "spot", "value": "yes", "effect": "NoSchedule"}])
-    assert why_not(ask_of(pod()), tainted) == ["node(s) had taint {spot: yes}, that the pod didn't tolerate"]
+    tainted = node_with(taints=[{"key": "spot", "value": "yes", "effect": "NoSchedule"}])
+    assert why_not(request_of(pod()), tainted) == ["node(s) had taint {spot: yes}, that the pod didn't tolerate"]
     for toleration in ({"key": "spot", "value": "yes"}, {"key": "spot", "operator": "Exists"}, {"operator": "Exists"}):
-        assert why_not(ask_of(pod(tolerations=[toleration])), tainted) == []
+        assert why_not(request_of(pod(tolerations=[toleration])), tainted) == []
 
 
 def test_it_leaves_a_cordoned_node_alone() -> None:
-    assert why_not(ask_of(pod()), room(closed=True)) == ["node(s) were unschedulable"]
+    assert why_not(request_of(pod()), node_with(unschedulable=True)) == ["node(s) were unschedulable"]

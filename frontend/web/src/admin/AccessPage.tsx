@@ -7,6 +7,7 @@ import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { commandsOfTokens, commandsOfUsers } from './commands.ts';
 import { Leads } from './Leads.tsx';
+import { SecondFactor } from './SecondFactor.tsx';
 import { Tokens } from './Tokens.tsx';
 import { Users } from './Users.tsx';
 import classes from './admin.module.css';
@@ -23,6 +24,7 @@ export default function AccessPage() {
         {may ? <Users /> : <Panel title={t('access.users')}>{t('access.notYours')}</Panel>}
         <Leads />
         <Tokens />
+        <SecondFactor />
       </div>
     </>
   );

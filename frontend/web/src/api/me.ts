@@ -42,9 +42,14 @@ export function useMay(action: string): boolean {
 export interface Credentials {
   username: string;
   password: string;
+  /** Of the second factor, once it was asked for. */
+  code?: string;
 }
 
+/** With recovery codes when this sign-in has set a second factor up. */
+export type SignedIn = Me & { recovery_codes?: string[] };
+
 export const session = {
-  open: (credentials: Credentials) => api.post<Me>('session/', credentials),
+  open: (credentials: Credentials) => api.post<SignedIn>('session/', credentials),
   close: () => api.delete('session/'),
 };

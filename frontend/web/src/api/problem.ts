@@ -5,6 +5,11 @@ export interface FieldProblem {
   detail: string;
 }
 
+export interface SecondFactorWanted {
+  /** What an authenticator app is set up with, where the user must do that first. */
+  enrolment: { secret: string; image: string } | null;
+}
+
 export class Problem extends Error {
   override readonly name = 'Problem';
   /** Asks for something that is shown over the page; beside what was asked it would only grow stale. */
@@ -15,6 +20,8 @@ export class Problem extends Error {
     readonly title: string,
     readonly detail: string,
     readonly fields: FieldProblem[] = [],
+    /** Of a sign-in whose password was right. */
+    readonly secondFactor?: SecondFactorWanted,
   ) {
     super(detail || title);
   }
@@ -29,12 +36,15 @@ interface ProblemBody {
   title?: string;
   detail?: string;
   errors?: FieldProblem[];
+  second_factor?: string;
+  enrolment?: { secret: string; image: string } | null;
 }
 
 export async function readProblem(response: Response): Promise<Problem> {
   const body = await readBody(response);
   const title = body.title ?? (response.statusText || `HTTP ${response.status}`);
-  return new Problem(response.status, title, body.detail ?? '', body.errors);
+  const wanted = body.second_factor === undefined ? undefined : { enrolment: body.enrolment ?? null };
+  return new Problem(response.status, title, body.detail ?? '', body.errors, wanted);
 }
 
 async function readBody(response: Response): Promise<ProblemBody> {

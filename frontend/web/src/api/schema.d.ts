@@ -38,6 +38,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/attempts/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The latest 200 at most, of jobs that the caller may read and that are not deleted. */
+        get: operations["attempts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit/": {
         parameters: {
             query?: never;
@@ -229,6 +246,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{name}/evictions/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Progress of a drain
+         * @description How many jobs have not left a drained or lost cluster yet, and how fast they leave.
+         */
+        get: operations["cluster_evictions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{name}/impersonation/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Ask a member in the names of persons
+         * @description Refused with the rights that the fleet's account lacks in the member.
+         */
+        put: operations["clusters_impersonation_update"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{name}/nodes/": {
         parameters: {
             query?: never;
@@ -386,6 +443,23 @@ export interface paths {
         };
         /** @description What `ByRole` asks of a view. */
         get: operations["events_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/gpu-hours/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Of at most 31 days, from the attempts of all jobs that the caller may read, of deleted jobs as well. */
+        get: operations["gpu_hours"];
         put?: never;
         post?: never;
         delete?: never;
@@ -617,6 +691,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/resize/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Gives a running job another number of pods. Fewer at once; more when its quota and its cluster have room. */
+        post: operations["jobs_resize_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/resume/": {
         parameters: {
             query?: never;
@@ -783,6 +874,40 @@ export interface paths {
         post?: never;
         /** @description A user who changes the quota tree below one node. */
         delete: operations["leads_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/login/code/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description A code for the command line that began it: of the user who is signed in in this browser. */
+        post: operations["login_code_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/login/token/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description The token for a code, once, for the program that has the verifier. */
+        post: operations["login_token_create"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1201,6 +1326,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/second-factor/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["second_factor_retrieve"];
+        /** @description Set up what was begun, with a code of the app. */
+        put: operations["second_factor_update"];
+        /** @description Begin: a secret for an authenticator app. It counts once a code of it has come back. */
+        post: operations["second_factor_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/second-factor/code/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Remove it; refused where it is required of the user. */
+        post: operations["second_factor_code_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/series/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 1500 values of each series, and 30,000 in all. */
+        get: operations["series"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session/": {
         parameters: {
             query?: never;
@@ -1211,7 +1388,10 @@ export interface paths {
         /** @description A browser's session. GET hands out the CSRF cookie that POST and DELETE want back in ``X-CSRFToken``. */
         get: operations["session_retrieve"];
         put?: never;
-        /** @description A browser's session. GET hands out the CSRF cookie that POST and DELETE want back in ``X-CSRFToken``. */
+        /**
+         * @description Right name and password, and 401 with `second_factor`: send them again with a `code` as well. Where it must be set up
+         *     first, the answer has what an authenticator app needs, and the answer to the right code has recovery codes.
+         */
         post: operations["session_create"];
         /** @description A browser's session. GET hands out the CSRF cookie that POST and DELETE want back in ``X-CSRFToken``. */
         delete: operations["session_destroy"];
@@ -1351,6 +1531,23 @@ export interface paths {
         put?: never;
         /** @description A new password; ends the user's sessions and revokes their tokens. */
         post: operations["users_password_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{username}/reset-second-factor/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description For a user who lost their authenticator app and all recovery codes: they sign in with the password alone. */
+        post: operations["users_reset_second_factor_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1668,6 +1865,7 @@ export interface components {
             readonly drained: boolean;
             readonly version: string;
             readonly provider: string;
+            readonly impersonation: boolean;
             readonly region: string;
             readonly zone: string;
             readonly labels: {
@@ -1720,6 +1918,7 @@ export interface components {
             readonly drained: boolean;
             readonly version: string;
             readonly provider: string;
+            readonly impersonation: boolean;
             readonly region: string;
             readonly zone: string;
             readonly labels: {
@@ -1820,6 +2019,8 @@ export interface components {
             /** @description decided for this cluster, not running yet */
             placed: number;
         };
+        /** @enum {string} */
+        CodeEnum: "CopyUnreachable" | "CopyBeingStopped";
         /** @description The job's manifest as it stands in its member. */
         Copy: {
             cluster: string;
@@ -1904,7 +2105,7 @@ export interface components {
             waits: components["schemas"]["EffectLine"][];
             /** @description run now, and are evicted because of the change */
             reclaimed: components["schemas"]["EffectLine"][];
-            /** @description have a leaf now, and none then */
+            /** @description have a leaf now, and none then; empty: not the caller's to see */
             unbound: string[];
             /** @description nodes that have more running than the change allows */
             excess: components["schemas"]["Excess"][];
@@ -1917,6 +2118,7 @@ export interface components {
          */
         EffectEnum: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
         EffectLine: {
+            /** @description empty when it is not the caller's to see */
             job: string;
             leaf: string;
             code: string;
@@ -1926,6 +2128,19 @@ export interface components {
              * @description of work that a job has not saved when it is stopped; 0 otherwise
              */
             lost_gpu_hours: number;
+            /**
+             * Format: date-time
+             * @description when it may first be stopped, by the min-runtime of queues; null: at once
+             */
+            not_before: string | null;
+        };
+        Enrolment: {
+            /** @description base32, to type into an authenticator app */
+            secret: string;
+            /** @description otpauth://, the same for programs */
+            uri: string;
+            /** @description the same as a QR code: an SVG as a data: URI */
+            image: string;
         };
         Estimate: {
             /** Format: date-time */
@@ -1947,6 +2162,20 @@ export interface components {
             readonly last_at: string;
             readonly count: number;
         };
+        Evictions: {
+            cluster: string;
+            drained: boolean;
+            /** @description jobs that run there, or have a share there, and have not left it */
+            jobs_left: number;
+            /** @description copies of unfinished jobs there, also of those that have left and whose copy is not removed yet */
+            copies_left: number;
+            /** @description jobs and shares that left it within the last minute */
+            left_last_minute: number;
+            /** @description how many may leave within a minute: the cluster's label `convoy.dev/evictions-per-minute`, else the setting */
+            per_minute: number;
+            /** @description at the pace allowed; tolerations may take longer */
+            minutes_left: number;
+        };
         Excess: {
             path: string;
             resource: string;
@@ -1962,7 +2191,7 @@ export interface components {
              *     * `TakeBack` - TAKE_BACK
              */
             policy: components["schemas"]["ExcessPolicyEnum"];
-            /** @description would have to end, or are evicted: those that lose least */
+            /** @description would have to end, or are evicted: those that lose least; empty: not the caller's to see */
             jobs: string[];
             /**
              * Format: double
@@ -2014,6 +2243,9 @@ export interface components {
         };
         /** @enum {string} */
         ExplanationOutcomeEnum: "Waits" | "Fits" | "Placed" | "Ended";
+        FactorCodeRequest: {
+            code: string;
+        };
         Field: {
             name: string;
             type: components["schemas"]["SchemaTypeEnum"];
@@ -2048,6 +2280,36 @@ export interface components {
             taken: boolean;
             namespace: string;
             pod: string;
+        };
+        GpuHours: {
+            /** @description empty: without a queue, a user or a model that is known */
+            name: string;
+            /**
+             * Format: double
+             * @description while the attempts ran
+             */
+            used_gpu_hours: number;
+            /**
+             * Format: double
+             * @description from their placement to their start
+             */
+            held_gpu_hours: number;
+            /**
+             * Format: double
+             * @description the same in GPU-seconds, exact to a millisecond
+             */
+            used_gpu_s: number;
+            /** Format: double */
+            held_gpu_s: number;
+            attempts: number;
+        };
+        GpuHoursAnswer: {
+            by: string;
+            /** Format: date-time */
+            start: string;
+            /** Format: date-time */
+            end: string;
+            results: components["schemas"]["GpuHours"][];
         };
         GpuMap: {
             cluster: string;
@@ -2096,11 +2358,27 @@ export interface components {
             count: number;
             results: components["schemas"]["Group"][];
         };
+        /** @description A growth that waits for quota and for room on the job's cluster. */
+        Growth: {
+            /** @description pods by role */
+            sizes: {
+                [key: string]: number;
+            };
+            by: string;
+            /** Format: date-time */
+            at: string;
+            /** @description why the job has not grown yet */
+            reason?: components["schemas"]["Reason"];
+        };
         /** @description A role a user has; the id is what takes it back. */
         HeldRole: {
             readonly id: number;
             role: components["schemas"]["RoleEnum"];
             namespace?: string;
+        };
+        ImpersonationRequest: {
+            /** @description whether the member is asked in the names of persons, so that its own RBAC and audit see them */
+            on: boolean;
         };
         Job: {
             /** Format: uuid */
@@ -2127,6 +2405,12 @@ export interface components {
             /** Format: date-time */
             readonly deleting_at: string | null;
             readonly roles: components["schemas"]["GangRole"][];
+            /** @description by role; null: not resized while it runs */
+            readonly size: {
+                [key: string]: components["schemas"]["RoleSize"];
+            } | null;
+            /** @description the growth that waits; null: none does */
+            readonly resize: components["schemas"]["Growth"] | null;
             readonly gpus: number;
             readonly total: {
                 [key: string]: number;
@@ -2179,6 +2463,12 @@ export interface components {
             /** Format: date-time */
             readonly deleting_at: string | null;
             readonly roles: components["schemas"]["GangRole"][];
+            /** @description by role; null: not resized while it runs */
+            readonly size: {
+                [key: string]: components["schemas"]["RoleSize"];
+            } | null;
+            /** @description the growth that waits; null: none does */
+            readonly resize: components["schemas"]["Growth"] | null;
             readonly gpus: number;
             readonly total: {
                 [key: string]: number;
@@ -2202,6 +2492,10 @@ export interface components {
             readonly binding: components["schemas"]["JobBinding"] | null;
             /** @description where its ranks are; null where no nodes were chosen */
             readonly placement: components["schemas"]["Placement"] | null;
+            /** @description what its later attempts get; empty without rules */
+            readonly preserved_state: components["schemas"]["PreservedState"][];
+            /** @description copies that may run beside its current one */
+            readonly other_copies: components["schemas"]["OtherCopy"][];
         };
         /** @description A job that advice is about; of a namespace that the reader may not see, its amounts alone. */
         JobRef: {
@@ -2286,6 +2580,10 @@ export interface components {
             user: string;
             /** @description the node they lead, as a full path: root/vision */
             path: string;
+        };
+        LoginCode: {
+            code: string;
+            username: string;
         };
         /** @description Either of the two. */
         ManifestRequest: {
@@ -2392,6 +2690,18 @@ export interface components {
              */
             node_name: boolean;
         };
+        NewCodeRequest: {
+            /** @description PKCE's: the SHA-256 digest of the verifier, base64url */
+            challenge: string;
+            /** @description of the token */
+            name: string;
+            /**
+             * Format: int64
+             * @description the token's life
+             * @default 43200
+             */
+            expires_in_s: number;
+        };
         NewNodesRequest: {
             cluster: string;
             /** @default 1 */
@@ -2428,6 +2738,7 @@ export interface components {
         Node: {
             readonly name: string;
             readonly cluster: string;
+            readonly address: string;
             readonly ready: boolean;
             readonly unschedulable: boolean;
             readonly labels: {
@@ -2474,6 +2785,20 @@ export interface components {
          * @enum {string}
          */
         OpEnum: "edit" | "add" | "remove" | "move" | "rename";
+        /** @description A copy of an attempt that the job has left, which may run beside the current one. */
+        OtherCopy: {
+            code: components["schemas"]["CodeEnum"];
+            message: string;
+            attempt: number;
+            cluster: string;
+            /**
+             * Format: date-time
+             * @description when the job left it
+             */
+            since: string | null;
+            /** @description the attempt that counts */
+            current: number;
+        };
         /** @description Where a job would go if it were alone in the queue. */
         Outlook: {
             kind: string;
@@ -2799,6 +3124,38 @@ export interface components {
         PasswordRequest: {
             password: string;
         };
+        PastAttempt: {
+            /** Format: uuid */
+            job: string;
+            namespace: string;
+            name: string;
+            number: number;
+            cluster: string;
+            /** Format: date-time */
+            placed_at: string;
+            /**
+             * Format: date-time
+             * @description null: it has not started
+             */
+            started_at: string | null;
+            /**
+             * Format: date-time
+             * @description null: it goes on
+             */
+            ended_at: string | null;
+            /** @description empty: it goes on */
+            outcome: string;
+            gpus: number;
+        };
+        PastAttempts: {
+            /** Format: date-time */
+            start: string;
+            /** Format: date-time */
+            end: string;
+            /** @description whether there are more than one answer holds */
+            is_cut: boolean;
+            results: components["schemas"]["PastAttempt"][];
+        };
         PatchedChangesRequest: {
             /** @default  */
             comment: string;
@@ -2948,6 +3305,18 @@ export interface components {
             namespace: string;
             name: string;
         };
+        /** @description A value that the job's policy keeps for later attempts. */
+        PreservedState: {
+            /** @description aliasLabelName of the rule */
+            name: string;
+            value: string;
+            /** @description the attempt that reported it; 0: there is no value yet */
+            attempt: number;
+            /** Format: date-time */
+            at: string | null;
+            /** @description why a later value is not kept; empty: there is none */
+            problem: string;
+        };
         Preview: {
             /** @description whether it could be saved */
             saves: boolean;
@@ -3092,6 +3461,13 @@ export interface components {
             resources: {
                 [key: string]: components["schemas"]["QuotaAmount"];
             };
+            /**
+             * Format: double
+             * @description used lately, faded; null: no node of the tree has `fair-share: OverTime`
+             */
+            recent_gpu_hours: number | null;
+            /** @description of a leaf, the most first; only your own unless you may run its queue */
+            users: components["schemas"]["UserHours"][];
         };
         QuotaTree: {
             name: string;
@@ -3130,13 +3506,13 @@ export interface components {
             /** @description others borrow what it was promised */
             entitled?: boolean;
             position?: number;
-            /** @description the job that holds up the queue */
+            /** @description the job that holds up the queue; empty when it is not the caller's to see */
             blocker?: string;
             /** @description the queue that is closed */
             queue?: string;
             /** @description of that queue */
             state?: string;
-            /** @description who leaves for it */
+            /** @description jobs that leave for it; empty names are not the caller's to see */
             from_jobs?: string[];
             /**
              * Format: date-time
@@ -3171,12 +3547,29 @@ export interface components {
              * @description of work that it has not saved
              */
             lost_gpu_hours: number;
+            /**
+             * Format: date-time
+             * @description when it would leave at the earliest, by the min-runtime of queues; null: at once
+             */
+            not_before: string | null;
+        };
+        RecoveryCodes: {
+            /** @description shown this once */
+            recovery_codes: string[];
         };
         Regarding: {
             kind: string;
             namespace: string;
             name: string;
             uid: string;
+        };
+        ResizeRequest: {
+            /**
+             * @description may be left out where only one role can be resized
+             * @default
+             */
+            role: string;
+            replicas: number;
         };
         RevertRequest: {
             /** @default  */
@@ -3219,6 +3612,13 @@ export interface components {
          * @enum {string}
          */
         RoleEnum: "fleet-admin" | "quota-admin" | "editor" | "viewer";
+        RoleSize: {
+            /** @description the size in force */
+            replicas: number;
+            min: number;
+            /** @description null: the quota's alone */
+            max: number | null;
+        };
         Rotated: {
             looked_at: number;
             /** @description rows that were of another key than the first */
@@ -3272,11 +3672,56 @@ export interface components {
             kinds?: string[];
             namespaces?: string[];
         };
+        SecondFactor: {
+            is_set: boolean;
+            /** @description of this user: CONVOY_MFA_ADMINS */
+            is_required: boolean;
+            recovery_codes_left: number;
+        };
+        /**
+         * @description * `code` - code
+         *     * `enrolment` - enrolment
+         * @enum {string}
+         */
+        SecondFactorEnum: "code" | "enrolment";
+        /** @description RFC 9457 problem details. */
+        SecondFactorWanted: {
+            type: string;
+            title: string;
+            status: number;
+            detail: string;
+            errors?: {
+                [key: string]: string;
+            }[];
+            second_factor: components["schemas"]["SecondFactorEnum"];
+            enrolment: components["schemas"]["Enrolment"] | null;
+        };
+        Series: {
+            metric: string;
+            /** @description of the cluster, GPU model, queue (its path) or team; empty: of the fleet */
+            name: string;
+            /** @description one for each step from `from` on: what happened in it, or else the mean over it; null: not known */
+            values: (number | null)[];
+        };
+        SeriesAnswer: {
+            by: string;
+            /** @description the beginning of the first step, in seconds since 1970 */
+            start: number;
+            /** @description seconds */
+            step: number;
+            /** @description of values in each series */
+            count: number;
+            /** @description whether there are more series than one answer holds; ask by `name` */
+            is_cut: boolean;
+            series: components["schemas"]["Series"][];
+        };
         Session: {
             signed_in: boolean;
             username: string;
             /** @description pods of some namespaces may run as processes of the server's machine */
             process_pods: boolean;
+            /** @description the company's OpenID Connect provider, with whose accounts /oidc/signin/ signs in; empty: none */
+            oidc: string;
         };
         /** @description What one cluster has of a job that is divided. */
         Share: {
@@ -3311,6 +3756,11 @@ export interface components {
         SignInRequest: {
             username: string;
             password: string;
+            /**
+             * @description of the second factor, or a recovery code; empty: none yet
+             * @default
+             */
+            code: string;
         };
         Slice: {
             owner: components["schemas"]["OwnerEnum"];
@@ -3463,6 +3913,10 @@ export interface components {
             effect: components["schemas"]["EffectEnum"];
             timeAdded?: string;
         };
+        TakenCodeRequest: {
+            code: string;
+            verifier: string;
+        };
         Timeline: {
             /** Format: date-time */
             submitted_at: string;
@@ -3510,6 +3964,12 @@ export interface components {
             roles: components["schemas"]["HeldRole"][];
             /** Format: date-time */
             last_login: string | null;
+        };
+        UserHours: {
+            /** @description empty: jobs that an older version took */
+            user: string;
+            /** Format: double */
+            gpu_hours: number;
         };
         Verification: {
             /** @description compared */
@@ -3588,6 +4048,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ApplyPreview"];
+                };
+            };
+        };
+    };
+    attempts: {
+        parameters: {
+            query?: {
+                /** @description of one cluster */
+                cluster?: string;
+                /** @description ISO 8601; default: an hour before `to` */
+                from?: string;
+                /** @description of one queue (its path) and all below it */
+                queue?: string;
+                /** @description ISO 8601; default: now */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PastAttempts"];
                 };
             };
         };
@@ -3933,6 +4421,54 @@ export interface operations {
             };
         };
     };
+    cluster_evictions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Evictions"];
+                };
+            };
+        };
+    };
+    clusters_impersonation_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImpersonationRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["ImpersonationRequest"];
+                "multipart/form-data": components["schemas"]["ImpersonationRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClusterDetail"];
+                };
+            };
+        };
+    };
     clusters_nodes_list: {
         parameters: {
             query?: {
@@ -4161,6 +4697,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedEventList"];
+                };
+            };
+        };
+    };
+    gpu_hours: {
+        parameters: {
+            query?: {
+                /** @description a team is a namespace; default: team */
+                by?: "cluster" | "model" | "queue" | "team" | "user";
+                /** @description default: json */
+                form?: "csv" | "json";
+                /** @description ISO 8601; default: 7 days before `to` */
+                from?: string;
+                /** @description ISO 8601; default: now */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GpuHoursAnswer"];
+                    "text/csv": string;
                 };
             };
         };
@@ -4553,6 +5118,33 @@ export interface operations {
             };
         };
     };
+    jobs_resize_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResizeRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["ResizeRequest"];
+                "multipart/form-data": components["schemas"]["ResizeRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+        };
+    };
     jobs_resume_create: {
         parameters: {
             query?: never;
@@ -4805,6 +5397,56 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    login_code_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewCodeRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["NewCodeRequest"];
+                "multipart/form-data": components["schemas"]["NewCodeRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginCode"];
+                };
+            };
+        };
+    };
+    login_token_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TakenCodeRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["TakenCodeRequest"];
+                "multipart/form-data": components["schemas"]["TakenCodeRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MintedToken"];
+                };
             };
         };
     };
@@ -5554,6 +6196,125 @@ export interface operations {
             };
         };
     };
+    second_factor_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecondFactor"];
+                };
+            };
+        };
+    };
+    second_factor_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactorCodeRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["FactorCodeRequest"];
+                "multipart/form-data": components["schemas"]["FactorCodeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+        };
+    };
+    second_factor_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enrolment"];
+                };
+            };
+        };
+    };
+    second_factor_code_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactorCodeRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["FactorCodeRequest"];
+                "multipart/form-data": components["schemas"]["FactorCodeRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    series: {
+        parameters: {
+            query: {
+                /** @description a team is a namespace; default: fleet */
+                by?: "cluster" | "fleet" | "model" | "queue" | "team";
+                /** @description ISO 8601 with a time zone; default: an hour before `to` */
+                from?: string;
+                /** @description one or more, separated by commas; by fleet: capacity, ends, failovers, free, held, preemptions, requested, starts, unreachable, used, waiting; by cluster: capacity, ends, failovers, free, held, preemptions, requested, starts, unreachable, used; by model: capacity, free, used; by queue: borrowed, charged, ends, failovers, held, lent, max, min, preemptions, starts, used, waiting; by team: ends, failovers, held, preemptions, starts, used, waiting */
+                metric: string;
+                /** @description of one; otherwise of all that the caller may see */
+                name?: string;
+                /** @description seconds; default: the finest that fits */
+                step?: 10 | 3600 | 60;
+                /** @description ISO 8601 with a time zone; default: now */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SeriesAnswer"];
+                };
+            };
+        };
+    };
     session_retrieve: {
         parameters: {
             query?: never;
@@ -5594,6 +6355,14 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Me"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecondFactorWanted"];
                 };
             };
         };
@@ -5846,6 +6615,26 @@ export interface operations {
                 "multipart/form-data": components["schemas"]["PasswordRequest"];
             };
         };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    users_reset_second_factor_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             /** @description No response body */
             204: {

@@ -1,19 +1,37 @@
 /** Name and password; what the server refuses is said beside the form. */
 import { Alert, Button, PasswordInput, TextInput } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
-import { type Credentials, session } from '../api/me.ts';
+import { type Credentials, session, sessionQuery, type SignedIn } from '../api/me.ts';
+import { Problem, type SecondFactorWanted } from '../api/problem.ts';
 import type { Me } from '../api/types.ts';
+import { Enrolment, RecoveryCodes } from '../ui/Enrolment.tsx';
 import { ErrorText } from '../ui/ServerText.tsx';
 import classes from './SignInForm.module.css';
 
 export function SignInForm({ username = '', onSignedIn }: { username?: string; onSignedIn: (me: Me) => void }) {
   const { t } = useTranslation();
+  const [wanted, setWanted] = useState<SecondFactorWanted>();
+  const [signedIn, setSignedIn] = useState<SignedIn>();
+  const { data: offered } = useQuery(sessionQuery);
+  const here = window.location.pathname + window.location.search;
   const { mutate, isPending, error } = useMutation({
     mutationFn: (credentials: Credentials) => session.open(credentials),
-    onSuccess: onSignedIn,
+    onSuccess: (me) => (me.recovery_codes ? setSignedIn(me) : onSignedIn(me)),
+    onError: (refusal) => {
+      if (refusal instanceof Problem && refusal.secondFactor) setWanted(refusal.secondFactor);
+    },
   });
+  if (signedIn?.recovery_codes) {
+    return (
+      <div className={classes['form']}>
+        <RecoveryCodes codes={signedIn.recovery_codes} />
+        <Button onClick={() => onSignedIn(signedIn)}>{t('secondFactor.goOn')}</Button>
+      </div>
+    );
+  }
   return (
     <form
       className={classes['form']}
@@ -46,9 +64,30 @@ export function SignInForm({ username = '', onSignedIn }: { username?: string; o
         withAsterisk={false}
         visibilityToggleButtonProps={{ 'aria-label': t('signIn.showPassword') }}
       />
+      {wanted?.enrolment && <Enrolment {...wanted.enrolment} />}
+      {wanted && (
+        <TextInput
+          name="code"
+          label={t('secondFactor.code')}
+          autoComplete="one-time-code"
+          data-autofocus
+          required
+          withAsterisk={false}
+        />
+      )}
       <Button type="submit" loading={isPending} fullWidth>
         {t('signIn.submit')}
       </Button>
+      {offered?.oidc && (
+        <Button
+          component="a"
+          href={`/oidc/signin/?next=${encodeURIComponent(here)}`}
+          variant="default"
+          fullWidth
+        >
+          {t('signIn.company', { name: offered.oidc })}
+        </Button>
+      )}
     </form>
   );
 }

@@ -15,7 +15,7 @@ import { TourBreak } from './TourBreak.tsx';
 import classes from './Tour.module.css';
 
 export function Tour({ step }: { step: number }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation('deferred');
   const go = useGo();
   const here = useLocation().pathname;
   const heading = useRef<HTMLHeadingElement>(null);

@@ -19,7 +19,7 @@ const LOOK_MS = 3_000;
 let broken: { cluster: string; jobs: string[] } | null = null;
 
 export function TourBreak({ cluster }: { cluster: Cluster }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['deferred', 'translation']);
   const client = useQueryClient();
   const may = useMay('cordon');
   const [followed, setFollowed] = useState(broken);
@@ -45,7 +45,7 @@ export function TourBreak({ cluster }: { cluster: Cluster }) {
         <ActionButton
           size="compact-sm"
           color="red"
-          obstacle={!cluster.simulated ? t('tour.kill.real') : may ? '' : t('help.needs', { role: 'fleet-admin' })}
+          obstacle={!cluster.simulated ? t('tour.kill.real') : may ? '' : t('translation:help.needs', { role: 'fleet-admin' })}
           loading={silence.isPending}
           onClick={() => silence.mutate()}
         >
@@ -55,7 +55,7 @@ export function TourBreak({ cluster }: { cluster: Cluster }) {
       {followed && <Followed cluster={followed.cluster} jobs={followed.jobs} />}
       {followed && (
         <ActionButton size="compact-sm" variant="default" obstacle="" loading={revive.isPending} onClick={() => revive.mutate()}>
-          {t(revive.isSuccess ? 'tour.kill.revived' : 'tour.kill.revive', { name })}
+          {t(revive.isSuccess ? 'tour.kill.revived' : 'translation:helpAction.ReviveCluster', { name })}
         </ActionButton>
       )}
       <Refusal error={silence.error ?? revive.error} />
@@ -65,7 +65,7 @@ export function TourBreak({ cluster }: { cluster: Cluster }) {
 
 /** First the silence, then the grace, then where each job runs again. */
 function Followed({ cluster, jobs }: { cluster: string; jobs: string[] }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['deferred', 'translation']);
   const { data } = useQuery({
     queryKey: ['jobs', 'tour', jobs],
     queryFn: () => Promise.all(jobs.slice(0, 8).map((id) => api.get<Job>(`jobs/${id}/`))),

@@ -1,5 +1,8 @@
-/** The languages of the console. English is in the shell; the others are fetched when chosen. */
-import i18next, { type ResourceLanguage } from 'i18next';
+/**
+ * The languages of the console. English is in the shell, the others are fetched when chosen, and the deferred texts, of the tour,
+ * charts, drains and second copies, in any language, when the first of them is shown.
+ */
+import i18next, { type BackendModule, type ResourceLanguage } from 'i18next';
 import { initReactI18next } from 'react-i18next';
 
 import en from '../locales/en.json';
@@ -15,11 +18,27 @@ const others: Record<Exclude<Language, 'en'>, () => Promise<{ default: ResourceL
   id: () => import('../locales/id.json'),
 };
 
+const deferred: Record<Language, () => Promise<{ default: ResourceLanguage }>> = {
+  en: () => import('../locales/deferred/en.json'),
+  'zh-CN': () => import('../locales/deferred/zh-CN.json'),
+  id: () => import('../locales/deferred/id.json'),
+};
+
+const backend: BackendModule = {
+  type: 'backend',
+  init: () => undefined,
+  read: (language, _, done) => {
+    deferred[language as Language]().then(({ default: texts }) => done(null, texts), (error: unknown) => done(String(error), false));
+  },
+};
+
 export async function startLanguages(): Promise<void> {
-  await i18next.use(initReactI18next).init({
+  await i18next.use(initReactI18next).use(backend).init({
     resources: { en: { translation: en } },
+    partialBundledLanguages: true,
     lng: 'en',
     fallbackLng: 'en',
+    load: 'currentOnly',
     interpolation: { escapeValue: false },
   });
   await choose(kept() ?? preferred(navigator.languages));

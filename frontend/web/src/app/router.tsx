@@ -30,6 +30,7 @@ export const router = createBrowserRouter([
           { path: 'events', lazy: page(() => import('../admin/EventsPage.tsx')) },
           { path: 'audit', lazy: page(() => import('../admin/AuditPage.tsx')) },
           { path: 'access', lazy: page(() => import('../admin/AccessPage.tsx')) },
+          { path: 'login', lazy: page(() => import('./LoginPage.tsx')) },
           { path: 'system', lazy: page(() => import('../admin/SystemPage.tsx')) },
           { path: '*', element: <NotFound /> },
         ],

@@ -8,13 +8,16 @@ import { useParams } from 'react-router';
 import { Link } from '../scope/Link.tsx';
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { Empty } from '../ui/Message.tsx';
+import { JobsOverTime } from '../series/JobsOverTime.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { ClusterActions } from './ClusterActions.tsx';
 import { ClusterCard } from './ClusterCard.tsx';
 import { commandsOfCluster } from './commands.ts';
+import { DrainPanel } from './DrainPanel.tsx';
 import { GpuMap } from './GpuMap.tsx';
 import { NodesPanel } from './NodesPanel.tsx';
 import { clustersQuery } from './queries.ts';
+import { hasToBeLeft } from './steering.ts';
 import classes from './ClusterPage.module.css';
 
 export default function ClusterPage() {
@@ -37,7 +40,9 @@ export default function ClusterPage() {
         <div className={classes['main']}>
           {(cluster ?? clusters.error) && (
             <>
+              {cluster && hasToBeLeft(cluster) && <DrainPanel name={name} />}
               <GpuMap name={name} cluster={cluster} />
+              <JobsOverTime of={{ cluster: name }} />
               <NodesPanel key={name} name={name} cluster={cluster} />
             </>
           )}

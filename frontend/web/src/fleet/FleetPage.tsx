@@ -19,6 +19,7 @@ import { commandsOfFleet } from './commands.ts';
 import panels from './FleetPanels.module.css';
 import { FleetTiles } from './FleetTiles.tsx';
 import { GpuModels } from './GpuModels.tsx';
+import { GpusOverTime } from './GpusOverTime.tsx';
 import { Moves } from './Moves.tsx';
 import { clustersQuery, jobCountQuery } from './queries.ts';
 import { Ticker } from './Ticker.tsx';
@@ -67,6 +68,9 @@ export default function FleetPage() {
       {clusters && clusters.length > 0 && (
         <>
           <FleetTiles totals={totalsOf(clusters)} waiting={waiting.data?.count} running={running.data?.count} />
+          <div className={panels['wide']}>
+            <GpusOverTime />
+          </div>
           <div className={panels['panels']}>
             <GpuModels />
             <Blockers />

@@ -14,3 +14,8 @@ export function peoplesTaints({ taints }: Pick<Cluster, 'taints'>): Cluster['tai
   const drains = (taint: { key: string; effect: string }) => taint.key === DRAINED.key && taint.effect === DRAINED.effect;
   return taints.filter((taint) => ![...OF_HEALTH, CORDONED.key].includes(taint.key) && !drains(taint));
 }
+
+/** Whether jobs have to leave the cluster: it is drained, or has been lost. */
+export function hasToBeLeft({ taints }: Pick<Cluster, 'taints'>): boolean {
+  return taints.some(({ effect }) => effect === 'NoExecute');
+}

@@ -92,6 +92,7 @@ const REASONS: Record<string, ReasonKey> = {
   NoCluster: 'NoCluster',
   PlanRejected: 'PlanRejected',
   WaitingForMember: 'WaitingForMember',
+  WaitingForCluster: 'WaitingForCluster',
   WaitingForPurge: 'WaitingForPurge',
   WaitingForPods: 'WaitingForPods',
   MemberRefused: 'MemberRefused',

@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next';
 
 import type { JobDetail } from '../api/types.ts';
 import { Panel } from '../ui/Panel.tsx';
+import { OtherCopies } from './OtherCopies.tsx';
 import { JobPods } from './JobPods.tsx';
 import { JobSummary } from './JobSummary.tsx';
 import { RoleTable } from './RoleTable.tsx';
@@ -14,6 +15,7 @@ export function JobOverview({ job }: { job: JobDetail }) {
   const { t } = useTranslation();
   return (
     <>
+      <OtherCopies copies={job.other_copies} />
       {job.reason && <WhyWaiting job={job} reason={job.reason} />}
       <div className={classes['columns']}>
         <div className={classes['main']}>

@@ -93,7 +93,7 @@ export function wayOf({ kind, manifest }: Step, simulated: boolean): Way {
 
 /** What the button says. */
 export function actionWords({ kind, cluster }: Step, way: Way, t: Words['t']): string {
-  const key = kind === 'RestoreCluster' && way === 'do' ? 'tour.kill.revive' : (`helpAction.${kind as Acting}` as const);
+  const key = kind === 'RestoreCluster' && way === 'do' ? 'helpAction.ReviveCluster' : (`helpAction.${kind as Acting}` as const);
   return t(key, { name: cluster });
 }
 

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 
 import { preferred } from '../app/i18n.ts';
+import deferredEn from './deferred/en.json';
+import deferredId from './deferred/id.json';
+import deferredZh from './deferred/zh-CN.json';
 import en from './en.json';
 import id from './id.json';
 import zh from './zh-CN.json';
@@ -15,13 +18,15 @@ function flat(texts: Texts, prefix = ''): Map<string, string> {
 }
 
 /** Chinese and Indonesian have one plural form. */
-const english = new Map([...flat(en)].filter(([key]) => !key.endsWith('_one')));
+const inEnglish = (texts: Texts) => new Map([...flat(texts)].filter(([key]) => !key.endsWith('_one')));
 const holes = (text: string) => [...text.matchAll(/{{(\w+)}}/g)].map(([, name]) => name).sort();
 
 describe.each([
-  ['zh-CN', flat(zh)],
-  ['id', flat(id)],
-])('%s', (_, texts) => {
+  ['zh-CN', flat(zh), inEnglish(en)],
+  ['id', flat(id), inEnglish(en)],
+  ['zh-CN of deferred texts', flat(deferredZh), inEnglish(deferredEn)],
+  ['id of deferred texts', flat(deferredId), inEnglish(deferredEn)],
+])('%s', (_, texts, english) => {
   test('has every text, and no other', () => {
     expect([...texts.keys()].sort()).toEqual([...english.keys()].sort());
   });

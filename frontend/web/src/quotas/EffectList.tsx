@@ -36,10 +36,10 @@ export function EffectList({ preview }: { preview: QuotaPreview }) {
           <h4>
             <Icon size={14} aria-hidden /> {t(`quotas.part.${part}`)} <b>{effect[part].length}</b>
           </h4>
-          <Lines lines={effect[part].map(({ job, leaf, message }) => [job, message || leaf])} />
+          <Lines lines={effect[part].map(({ job, leaf, message }) => [job || t('help.hidden', { count: 1 }), message || leaf])} />
         </section>
       ))}
-      <Lines lines={effect.unbound.map((job) => [`${job} ${t('quotas.unbound')}`, ''])} />
+      <Lines lines={effect.unbound.map((job) => [`${job || t('help.hidden', { count: 1 })} ${t('quotas.unbound')}`, ''])} />
       <Lines lines={effect.excess.map(({ path, policy, message }) => [`${path}: ${t(`quotas.follows.${policy}`)}`, message])} />
       <Lines lines={warnings.map((text) => ['', text])} />
     </>
@@ -51,8 +51,8 @@ function Lines({ lines }: { lines: [string, string][] }) {
   if (lines.length === 0) return null;
   return (
     <ul className={classes['list']}>
-      {lines.slice(0, SHOWN).map(([subject, text]) => (
-        <li key={`${subject} ${text}`}>
+      {lines.slice(0, SHOWN).map(([subject, text], index) => (
+        <li key={`${index} ${subject} ${text}`}>
           {subject && <b>{subject}</b>} <span className="cv-soft"><ServerText text={text} /></span>
         </li>
       ))}

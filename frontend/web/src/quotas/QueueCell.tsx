@@ -50,6 +50,11 @@ export function QueueCell({ node }: { node: QuotaNode | undefined }) {
       <Link to={`/jobs?queue=${encodeURIComponent(node.path)}`} className={classes['jobs']}>
         <Term word="charged">{t('quotas.jobs', { running, waiting: requested - running })}</Term>
       </Link>
+      {typeof node.recent_gpu_hours === 'number' && (
+        <span className="cv-soft" title={node.users.map(({ user, gpu_hours }) => `${user || '—'}: ${gpu_hours.toFixed(1)}`).join('\n')}>
+          {t('quotas.lately', { hours: node.recent_gpu_hours.toFixed(1) })}
+        </span>
+      )}
     </div>
   );
 }

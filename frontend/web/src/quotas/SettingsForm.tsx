@@ -17,10 +17,19 @@ const TEXTS = [
   ['affinity', 'cluster-affinity'],
   ['priorityClasses', 'priority-classes'],
   ['maxPriority', 'max-priority'],
+  ['minRuntime', 'min-runtime'],
+  ['flavorOrder', 'flavor-order'],
+] as const;
+const ROOT_TEXTS = [
+  ['minRuntimeCeiling', 'min-runtime-ceiling'],
+  ['flavors', 'flavors'],
 ] as const;
 const CHOICES = [
   ['queuePolicy', 'queue-policy', ['', 'Priority', 'Block', 'Round']],
   ['preemptPolicy', 'preempt-policy', ['', 'Never', 'PreemptLowerPriority']],
+  ['fairShare', 'fair-share', ['', 'Now', 'OverTime']],
+  ['whenCanBorrow', 'when-can-borrow', ['', 'MayStopSearch', 'TryNextFlavor']],
+  ['whenCanPreempt', 'when-can-preempt', ['', 'TryNextFlavor', 'MayStopSearch']],
   ['excess', 'excess', ['', 'Refuse', 'Wait', 'TakeBack']],
 ] as const;
 
@@ -45,7 +54,7 @@ export function SettingsForm({ quota, onDone, onClose }: Props) {
         onChange={(event) => setNamespaces(event.currentTarget.value)}
         data-autofocus
       />
-      {TEXTS.map(([key, name]) => (
+      {[...TEXTS, ...(quota.parent === '' ? ROOT_TEXTS : [])].map(([key, name]) => (
         <TextInput
           key={key}
           mt="sm"

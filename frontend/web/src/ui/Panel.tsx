@@ -8,16 +8,21 @@ interface Props {
   /** Beside the title, small. */
   note?: ReactNode;
   flush?: boolean;
+  /** Controls at the end of the title's line. */
+  actions?: ReactNode;
   children: ReactNode;
 }
 
-export function Panel({ title, note, flush = false, children }: Props) {
+export function Panel({ title, note, flush = false, actions, children }: Props) {
   return (
     <section className={classes['panel']} aria-label={title}>
       {title !== undefined && (
-        <h2 className={classes['title']}>
-          {title} {note && <small className="cv-soft">{note}</small>}
-        </h2>
+        <div className={classes['title']}>
+          <h2>
+            {title} {note && <small className="cv-soft">{note}</small>}
+          </h2>
+          {actions}
+        </div>
       )}
       <div className={flush ? undefined : classes['body']}>{children}</div>
     </section>

@@ -3,10 +3,13 @@
 from datetime import timedelta
 
 import pytest
-from django.test import Client
+from django.test import Client, override_settings
 from django.utils import timezone
 
-from fleet.models import Cluster, Heartbeat, Lease
+from fleet.core.audit_sinks import Sinks
+from fleet.core.members import health
+from fleet.models import AuditSink, Cluster, Heartbeat, Lease
+from tests.support.people import client_of, person
 
 pytestmark = pytest.mark.django_db
 
@@ -90,3 +93,17 @@ def test_it_tells_those_signed_in_how_it_is(as_viewer, as_nobody):
     parts = {check["name"]: check["ok"] for check in told["checks"]}
     assert parts["database"] and parts["migrations"] and told["ok"] == all(parts.values())
     assert as_nobody.get("/api/v1/system/").status_code == 401
+
+
+def test_details_of_the_system_are_for_callers_with_a_role(north, as_viewer, as_admin):
+    """They name clusters, and the addresses of audit sinks, which only fleet admins read."""
+    Cluster.objects.update(state_reason=sorted(health.UNJUDGED)[0])
+    AuditSink.objects.create(name="file", error="https://sink.example refuses", seq=0)
+    with override_settings(CONVOY_AUDIT_SINKS=Sinks(file="/var/log/audit")):
+        answers = {
+            who: client.get("/api/v1/system/").json()
+            for who, client in {"nobody": client_of(person("noa")), "viewer": as_viewer, "admin": as_admin}.items()
+        }
+    shows = {who: ("north" in str(answer), "sink.example" in str(answer)) for who, answer in answers.items()}
+    assert shows == {"nobody": (False, False), "viewer": (True, False), "admin": (True, True)}
+    assert {len(answer["checks"]) for answer in answers.values()} == {len(answers["admin"]["checks"])}

@@ -36,6 +36,15 @@ def test_it_joins_a_member_and_knows_what_it_serves(north):
     assert "alice joined north" in Event.objects.get(regarding_uid=str(row.uid)).message
 
 
+def test_impersonation_is_turned_on_and_off(north):
+    row = join(north)
+    assert not row.impersonation
+    assert clusters.set_impersonation(row, True, by="alice", now=now()).impersonation
+    assert not clusters.set_impersonation(row, False, by="alice", now=now()).impersonation
+    told = list(Event.objects.filter(reason="ImpersonationChanged").order_by("id").values_list("message", flat=True))
+    assert told == ["alice turned impersonation on", "alice turned impersonation off"]
+
+
 def test_it_keeps_the_credentials_unreadable_in_the_database(north):
     from django.db import connection
 

@@ -26,7 +26,7 @@ def refusal(home: Path) -> str:
 
 
 def test_a_fleet_of_simulated_clusters_allows_processes(home: Path) -> None:
-    assert "before the control plane" in refusal(home)
+    assert "until the control plane has listed" in refusal(home)
     process_pods.publish([Cluster(name="north", server="https://127.0.0.1:7001")])
     assert not refusal(home)
 

@@ -101,7 +101,7 @@ REFUSED = {
         "/apis/apps/v1/namespaces/team/deployments",
         deployment(field(3, field(2, field(11, 1))) + field(3, field(2, b""))),
         PROTOBUF,
-        "stands twice",
+        "is duplicated",
     ),
     "a field of it that is not read": (
         "POST",

@@ -184,7 +184,7 @@ def test_it_tells_for_whom_nodes_are_kept_and_until_when():
     told = {each.gang.job_id: each.reason for each in yard.kept.run(yard.time, lambda: yard.runs).waits}
     assert told[2].clusters[0].message.endswith("; 2 nodes are kept for it, expected to be free at 13:00:00 UTC")
     assert [(each.code, each.message) for each in told[3].clusters] == [
-        (Code.KEPT_FOR_GANG, "keeps 2 nodes for default/j002 until it starts, expected at 13:00:00 UTC")
+        (Code.KEPT_FOR_GANG, "keeps 2 nodes for a gang that comes first until it starts, expected at 13:00:00 UTC")
     ]
 
 

@@ -1,6 +1,6 @@
 """Threads of a worker among members: each has its share, all slow ones together have one, and nothing that waits is lost."""
 
-from jobs.services.dispatch.lanes import SLOW_S, TOGETHER, Lanes
+from jobs.services.dispatch.lanes import BATCH, SLOW_S, Lanes
 
 QUICK, SLOW = SLOW_S / 2, SLOW_S * 2
 NORTH, SOUTH, WEST = 1, 2, 3
@@ -71,7 +71,7 @@ def test_members_that_wait_take_turns():
     for _ in range(4):
         handed.append(lanes.leave(NORTH, SLOW))
         enter(lanes, NORTH)
-    assert [batch[0] for batch in handed] == [0, 100, TOGETHER, 100 + TOGETHER]
+    assert [batch[0] for batch in handed] == [0, 100, BATCH, 100 + BATCH]
 
 
 def test_a_worker_of_few_threads_keeps_half_of_them_for_others():

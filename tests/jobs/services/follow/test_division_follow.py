@@ -65,7 +65,7 @@ def test_the_refusal_of_one_member_is_shown_with_its_share():
     divided()
     reason = refuse("south")
     assert (reason["code"], list(reason["shares"])) == ("MemberRefused", ["2"])
-    assert reason["message"].startswith("south has its share and does not create its pods: FailedCreate: pods")
+    assert reason["message"].startswith("south has its share but does not create its pods: FailedCreate: pods")
     assert report_share(2, {}).reason == reason, "a report without pods takes it back"
     assert Event.objects.filter(reason="PodsRefused").count() == 1
 

@@ -66,7 +66,7 @@ def test_it_deletes_a_finished_job_when_its_time_is_over_and_not_before(running)
 
 def test_it_keeps_a_finished_job_that_says_nothing(member):
     books.apply(pytorch_job("llama"))
-    Job.objects.update(state="Succeeded", finished_at=timezone.now() - timedelta(days=400))
+    Job.objects.update(state="Succeeded", finished_at=timezone.now() - timedelta(days=89))
     sweep.run(timezone.now())
     assert books.job("llama").deleting_at is None
 

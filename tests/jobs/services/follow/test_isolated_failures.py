@@ -12,8 +12,8 @@ from prometheus_client import REGISTRY
 from fleet.db import isolation
 from fleet.member.watching import Changed, Item
 from fleet.models import Cluster, Heartbeat
+from fleet.services.clusters import freshness
 from fleet.services.clusters import health as cluster_health
-from fleet.services.clusters import pictures
 from fleet.services.operations import processes
 from fleet.services.watching import reports
 from jobs.core.policies import propagation
@@ -327,8 +327,8 @@ def test_a_cluster_whose_picture_raises_stops_no_other(monkeypatch):
     three_clusters()
     Cluster.objects.update(watched_since=LONG_AGO, watched_until=LONG_AGO)
     bad = Cluster.objects.get(name="bad").pk
-    poison(monkeypatch, (pictures, "_mark"), lambda pk, now: pk == bad)
-    pictures.review(NOW)
+    poison(monkeypatch, (freshness, "_mark"), lambda pk, now: pk == bad)
+    freshness.review(NOW)
     assert Cluster.objects.filter(stale_since__isnull=False).count() == 2
 
 

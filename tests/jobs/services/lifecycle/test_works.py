@@ -70,6 +70,25 @@ def test_it_waits_longer_with_each_try(work):
     assert works.claim(work.pk, NOW + timedelta(seconds=1)) is not None
 
 
+def test_it_tries_at_once_what_became_due_during_the_claim(work):
+    Cluster.objects.update(state=Cluster.State.READY)
+    Work.objects.update(state=Work.State.WITHDRAWING, tries=9)
+    mine = works.claim(work.pk, NOW)
+    gone = NOW + timedelta(milliseconds=100)
+    Work.objects.update(due_at=gone)
+    works.give_back(mine, gone, message="north is still removing it")
+    assert works.claim(work.pk, gone) is not None
+
+
+def test_it_does_not_count_a_wait_of_known_length_as_a_failure(work):
+    for _ in range(9):
+        Work.objects.update(due_at=NOW)
+        works.give_back(works.claim(work.pk, NOW), NOW, message="2 pods are still saving their work", wait_s=1.0)
+    Work.objects.update(due_at=NOW)
+    works.give_back(works.claim(work.pk, NOW), NOW, message="away")
+    assert works.claim(work.pk, NOW + timedelta(seconds=1)) is not None
+
+
 def test_it_is_not_stopped_by_a_clock_that_jumped_back(work):
     works.claim(work.pk, NOW)
     Work.objects.update(due_at=NOW)

@@ -46,6 +46,8 @@ class Row:
     charged: bool
     place: tuple[int, datetime]
     """In its queue: smaller comes first."""
+    admitted_at: datetime | None
+    reason: str
 
     @property
     def each(self) -> int:
@@ -53,11 +55,13 @@ class Row:
 
 
 class ServedFleet:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, runtimes: tuple[int, ...] = (0,), fair_share: str = "Now") -> None:
+        """``runtimes``: seconds of the min-runtime of each queue, by chance."""
         self.rng, self.now, self.many = Random(seed), timezone.now(), 0
         self.nodes = [[8] * self.rng.randint(2, 4) for _ in range(self.rng.randint(1, 2))]
         self.total = sum(map(sum, self.nodes))
         self.low, self.high = self._limits()
+        self.runtime = {name: timedelta(seconds=Random(seed + i).choice(runtimes)) for i, name in enumerate(self.low)}
         for i, sizes in enumerate(self.nodes):
             fields = {"state_since": self.now, "joined_at": self.now, "synced_at": self.now}
             row = Cluster.objects.create(name=f"c{i}", access={}, state=Cluster.State.READY, apis=APIS, **fields)
@@ -66,7 +70,8 @@ class ServedFleet:
                 row.nodes.create(name=f"c{i}-{number}", ready=True, allocatable=offered)
         whole = {**PLENTY, GPU: self.total}
         leaves = [self._leaf(name) for name in self.low]
-        trees.apply(manifest(quota("root", whole, whole, *leaves)), by="system", now=self.now)
+        shares = {"fair-share": fair_share}
+        trees.apply(manifest(quota("root", whole, whole, *leaves, attributes=shares)), by="system", now=self.now)
         self.big = self.rng.choice(["", *self.low])
         """A queue of big gangs, for which nodes are reserved when they have waited long."""
         self._submit(self.rng.choice(list(self.low)), many=self.total // 4)
@@ -83,6 +88,8 @@ class ServedFleet:
     def _leaf(self, name: str) -> dict:
         policy = self.rng.choice(["Never", "PreemptLowerPriority"])
         attributes = {"preempt-policy": policy, "weight": self.rng.choice(["1", "2", "0.5"])}
+        if self.runtime[name]:
+            attributes["min-runtime"] = f"{self.runtime[name].seconds}s"
         return quota(name, {GPU: self.low[name]}, {GPU: self.high[name]}, attributes=attributes)
 
     # what happens
@@ -107,7 +114,8 @@ class ServedFleet:
         for _ in range(many):
             size = size if self.rng.random() < 0.5 else self._size(leaf)
             texts.append(self._job(leaf, self.rng.choice([0, 0, 0, 5]), self.rng.random() < 0.1, size))
-        submit.apply(manifests.parse("\n---\n".join((POLICY, *texts)).encode()), by="test", now=self.now)
+        by = Random(self.many).choice(["ada", "grace", "test"])
+        submit.apply(manifests.parse("\n---\n".join((POLICY, *texts)).encode()), by=by, now=self.now)
 
     def _size(self, leaf: str) -> dict[str, int]:
         if leaf == self.big:
@@ -139,14 +147,15 @@ class ServedFleet:
         """Cycles a second apart with no event between, judged one by one; then what was placed runs."""
         fresh: set[str] = set()
         for _ in range(3):
-            before = {row.name for row in rows() if row.state in HOLDING}
+            before = {row.name: row for row in rows() if row.state in HOLDING}
             cycle_requests.request()
             loop.run(lambda: self.now)
             books.sent()
             now = rows()
             stopped = {row.name for row in now if row.state == Job.State.RECLAIMING}
             assert not stopped & fresh, f"placed and ordered to leave with no event between: {stopped & fresh}"
-            fresh |= {row.name for row in now if row.state in HOLDING} - before
+            fresh |= {row.name for row in now if row.state in HOLDING} - before.keys()
+            self.judge_evictions([before[name] for name in stopped if before[name].state != Job.State.RECLAIMING])
             self.judge(now)
             self.now += timedelta(seconds=1)
         self.judge_promises(rows())
@@ -169,6 +178,14 @@ class ServedFleet:
         for node, taken in self._taken(now).items():
             assert taken <= 8, f"{node} has 8 GPUs, of which {taken} are given away"
 
+    def judge_evictions(self, evicted: list[Row]) -> None:
+        for row in evicted:
+            if books.job(row.name).reclaim["cause"] == "AboveMin":
+                assert not self._is_protected(row), f"{row} was evicted within its min-runtime"
+
+    def _is_protected(self, row: Row) -> bool:
+        return row.admitted_at is not None and self.now - row.admitted_at < self.runtime[row.leaf]
+
     def judge_promises(self, now: list[Row]) -> None:
         """No job within its min waits although borrowers could be stopped for it."""
         if any(row.state == Job.State.RECLAIMING for row in now):
@@ -179,6 +196,8 @@ class ServedFleet:
                 continue
             if any(self._is_big(big) and big.leaf == row.leaf and big.place < row.place for big in now):
                 continue  # nodes may be reserved for a big gang that is before it in its own queue
+            if any(other.name != row.name and "protected by" in other.reason for other in now):
+                continue  # what is free may be set aside for the other, which came first
             for gone in self._choices(now, row.leaf, used):
                 assert not self._fits(row, [r for r in now if r.name not in gone]), (
                     f"{row} waits; {sorted(gone)} borrow"
@@ -192,6 +211,7 @@ class ServedFleet:
         sides: list[list[set[str]]] = []
         for other in self.low.keys() - {leaf}:
             jobs = [r for r in now if r.leaf == other and r.state in Job.ON_MEMBER and not r.firm]
+            jobs = [r for r in jobs if not self._is_protected(r)]
             jobs = sorted(jobs, key=lambda r: -r.gpus)[:TRIED]
             over, sets = used[other] - self.low[other], [set[str]()]
             for many in range(len(jobs), 0, -1):
@@ -246,4 +266,6 @@ def rows() -> list[Row]:
 def _row(job: Job) -> Row:
     leaf, firm = job.leaf.rpartition("/")[2], not job.preemptible
     place = -job.priority, job.queued_at
-    return Row(job.name, leaf, job.state, job.gpus, job.total["pods"], firm, job.charge is not None, place)
+    admitted_at = job.charged_at if job.charge is not None else None
+    facts = job.name, leaf, job.state, job.gpus, job.total["pods"], firm, job.charge is not None
+    return Row(*facts, place, admitted_at, (job.reason or {}).get("message", ""))

@@ -65,7 +65,7 @@ def test_it_evicts_the_most_recently_started_job_for_one_within_min(borrowed):
     books.cycle()
     leaving = Job.objects.filter(state=Job.State.RECLAIMING)
     assert [row.name for row in leaving] == ["v6"] and code("v6") == "Reclaimed"
-    assert "guaranteed" in books.job("v6").reason["message"]
+    assert books.job("v6").reclaim["by"] == "speech/guaranteed"
 
 
 def test_it_evicts_nothing_for_a_job_that_would_borrow(borrowed):

@@ -24,3 +24,17 @@ def test_promises_are_kept_and_no_cycle_undoes_the_one_before(seed):
     fleet = ServedFleet(seed)
     for _ in range(STEPS):
         fleet.step()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_promises_are_kept_where_queues_and_users_share_over_time(seed):
+    fleet = ServedFleet(seed, fair_share="OverTime")
+    for _ in range(STEPS):
+        fleet.step()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_promises_are_kept_when_borrowers_have_had_their_min_runtime_and_not_before(seed):
+    fleet = ServedFleet(seed, runtimes=(0, 60, 400, 3600))
+    for _ in range(STEPS):
+        fleet.step()

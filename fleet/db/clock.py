@@ -1,0 +1,35 @@
+"""The time that processes compare with each other, through rows and messages: the database's.
+
+Clocks of machines differ, and step when they are corrected. What one process writes (a lease's end, a claim, a heartbeat, the
+due time of a retry) is judged by another, so every process takes its time from the one clock that they share. Between two
+questions to the database it is counted on by the monotonic clock, which never steps. SQLite has no clock of its own: all its
+processes are on one machine, and share that one's.
+"""
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+from django.db import connection
+from django.utils import timezone
+
+_FRESH_S = 5.0
+"""How long an answer is counted on: a step of the database's own clock is followed within it."""
+_lock = threading.Lock()
+_known: tuple[datetime, float] | None = None
+
+
+def now() -> datetime:
+    """Asks the database when its last answer is too old; raises `OperationalError` when that is away."""
+    global _known
+    if connection.vendor != "postgresql":
+        return timezone.now()
+    known = _known
+    if known is None or not 0 <= time.monotonic() - known[1] < _FRESH_S:
+        with connection.cursor() as cursor:
+            # Not the time the transaction began, which now() is.
+            cursor.execute("SELECT clock_timestamp()")
+            asked_at: datetime = cursor.fetchone()[0]
+        with _lock:
+            known = _known = asked_at.astimezone(UTC), time.monotonic()
+    return known[0] + timedelta(seconds=time.monotonic() - known[1])

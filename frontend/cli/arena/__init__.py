@@ -1,0 +1,1 @@
+"""The command lines of arena: what they print of jobs and nodes, and the program ``arena``."""

@@ -1,0 +1,118 @@
+"""Growth of running gangs with what a cycle left: on their own clusters, beside what is set aside, all of it or nothing.
+
+Pure. A growth is planned as a gang of the pods that it adds, which is charged to its leaf like one, but is no job more.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+
+from jobs.core import reasons
+from jobs.core.admission import admission_pass
+from jobs.core.admission.inadmissible import find_inadmissible_reason
+from jobs.core.admission.nominations import Nominations
+from jobs.core.gang.types import CapacityHold, Gang
+from jobs.core.reasons import Reason, Verdict
+from jobs.core.resizing import holds
+from jobs.core.resizing.bounds import Sizes
+from jobs.core.scheduling.scheduler import Scheduler
+from quotas.core import amounts
+from quotas.core.ledger import Charge
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A running job that is to have these sizes."""
+
+    gang: Gang
+    """The pods to add."""
+    cluster: str
+    sizes: Sizes
+    total: reasons.Amounts
+    """What the whole job asks once it has grown."""
+    hold_key: tuple[str, int]
+    unready: Reason | None = None
+    """Why it is not looked at yet, although there may be room."""
+
+    @property
+    def added(self) -> Charge:
+        return Charge(self.gang.leaf, self.gang.total, self.gang.preemptible)
+
+    @property
+    def charge(self) -> Charge:
+        """What its leaf is charged once it has grown."""
+        return Charge(self.gang.leaf, amounts.of_job(self.total), self.gang.preemptible)
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    growth: Growth
+    hold: CapacityHold
+    """What is held for the job from now on, with what its attempt held before."""
+
+
+@dataclass(slots=True)
+class GrowthPlan:
+    grown: list[Grown] = field(default_factory=list)
+    waits: list[tuple[Growth, Reason]] = field(default_factory=list)
+    tree_version: int = 0
+
+
+def plan_growth(scheduler: Scheduler, growths: Iterable[Growth], now: datetime) -> GrowthPlan:
+    """Which gangs grow now; they count as charged and held from now on. The most urgent comes first, then the oldest."""
+    plan = GrowthPlan(tree_version=scheduler.quota.version if scheduler.quota else 0)
+    with scheduler.beside_nominees(now) as nominations:
+        for growth in sorted(
+            growths, key=lambda growth: (-growth.gang.priority, growth.gang.queued_at, growth.gang.name)
+        ):
+            decide = partial(_decide, scheduler, growth, nominations, now)
+            for decision in scheduler.attempt("grow", 0, decide) or ():
+                if isinstance(decision, Reason):
+                    plan.waits.append((growth, decision))
+                    continue
+                nominations.charged(growth.added)
+                _take(scheduler, decision)
+                plan.grown.append(decision)
+    for grown in plan.grown:  # the holds above may be undone with what was set aside
+        scheduler.places.hold(grown.hold)
+    return plan
+
+
+def _decide(scheduler: Scheduler, growth: Growth, nominations: Nominations, now: datetime) -> Grown | Reason:
+    gang = growth.gang
+    if (reason := growth.unready or find_inadmissible_reason(gang, scheduler.quota)) is not None:
+        return reason
+    if gang.asks_quota and scheduler.quota is not None:
+        unit = replace(admission_pass.unit_of(gang), charge=growth.added)
+        refused = admission_pass.check_quota(scheduler.quota.ledger, unit) or nominations.check(unit, gang)
+        if refused is not None:
+            quota = admission_pass.verdict_of(refused)
+            return Reason(quota.code, quota.message, (), quota)
+    found = scheduler.places.find_on(growth.cluster, gang, _clusters_of(scheduler, gang.leaf), now)
+    if isinstance(found, Verdict):
+        return Reason(found.code, f"{found.cluster} {found.message}", (found,))
+    before = scheduler.places.holds.get(growth.hold_key)
+    return Grown(growth, _beside(before, found.hold(growth.hold_key)))
+
+
+def _take(scheduler: Scheduler, grown: Grown) -> None:
+    gang = grown.growth.gang
+    if gang.asks_quota and scheduler.quota is not None:
+        scheduler.quota.ledger.charge(grown.growth.added)
+        scheduler.charges[gang.job_id] = grown.growth.charge
+    scheduler.places.hold(grown.hold)
+
+
+def _beside(before: CapacityHold | None, added: CapacityHold) -> CapacityHold:
+    """The hold of the whole job, which may hold something still for pods that are not bound yet."""
+    if before is None:
+        return added
+    nodes = (*before.nodes, *added.nodes) if before.nodes and added.nodes else ()
+    return replace(added, total=holds.plus(before.total, added.total), nodes=nodes)
+
+
+def _clusters_of(scheduler: Scheduler, leaf: str) -> tuple[str, ...]:
+    """The clusters that the queue may use; empty: all."""
+    node = scheduler.quota.ledger.tree.by_path.get(leaf) if scheduler.quota else None
+    return node.attributes.cluster_affinity if node else ()

@@ -1,0 +1,87 @@
+"""What becomes of one gang in a cycle: the quota's refusal, a place, or neither, in each flavor that it may use.
+
+Only asks and remembers refusals; charges and holds are the scheduler's.
+"""
+
+from contextlib import AbstractContextManager
+from datetime import datetime
+from functools import partial
+
+from jobs.core.admission import admission_pass
+from jobs.core.admission.equivalence import EquivalenceClass
+from jobs.core.admission.nominations import Nominations
+from jobs.core.admission.placement_cache import PlacementCache
+from jobs.core.admission.plans import Placement
+from jobs.core.gang.types import Gang
+from jobs.core.placement.types import Assignment
+from jobs.core.scheduling.backfill_pass import BackfillPass
+from jobs.core.scheduling.flavor_choice import try_flavors
+from jobs.core.scheduling.refusal_index import RefusalIndex
+from jobs.core.scheduling.waiting import Waiting
+from quotas.core.admission import Refused
+from quotas.core.order import Unit
+
+
+class Offering:
+    def __init__(
+        self, waiting: Waiting, places: PlacementCache, refusals: RefusalIndex, backfill: BackfillPass
+    ) -> None:
+        self._waiting, self._places, self._refusals, self._backfill = waiting, places, refusals, backfill
+
+    def probe(self, group: EquivalenceClass, nominations: Nominations, now: datetime, *, passes: bool) -> None:
+        """Parks the class if no member could start even if it were first."""
+        found = try_flavors(self._waiting, group, partial(self._probe, group, nominations, now), passes=passes)
+        if found is None or isinstance(found, Refused):
+            self.park(group, found)
+
+    def offer(
+        self, gang: Gang, group: EquivalenceClass, nominations: Nominations, now: datetime, *, passes: bool
+    ) -> Placement | Refused | None:
+        """Where the gang on offer starts, or the quota's refusal; None: no cluster has room for it."""
+        return try_flavors(self._waiting, group, partial(self._offer, gang, group, nominations, now), passes=passes)
+
+    def park(self, group: EquivalenceClass, answer: Refused | None) -> None:
+        if group.options:
+            self._refusals.refuse_all_flavors(group)
+        elif answer is not None:
+            self._refusals.refuse(group, answer)
+        else:
+            self._refusals.mark_infeasible(group)
+
+    def _probe(self, group: EquivalenceClass, nominations: Nominations, now: datetime) -> Assignment | Refused | None:
+        gang = group.sample
+        if (refusal := self._refusal(self._waiting.unit(group.members[0][1]), gang, nominations)) is not None:
+            return refusal
+        with nominations.own_reservation_lifted(gang), self._on_reserved_nodes(gang.job_id):
+            return self._places.find(group.shape, gang, group.only, now)
+
+    def _offer(
+        self, gang: Gang, group: EquivalenceClass, nominations: Nominations, now: datetime
+    ) -> Placement | Refused | None:
+        gang = group.of_flavor(gang)
+        if (refusal := self._refusal(self._waiting.unit(gang.job_id), gang, nominations)) is not None:
+            return refusal
+        with nominations.own_reservation_lifted(gang):
+            return self._find(group, gang, now)
+
+    def _refusal(self, unit: Unit, gang: Gang, nominations: Nominations) -> Refused | None:
+        if not gang.asks_quota or self._waiting.quota is None:
+            return None
+        return admission_pass.check_quota(self._waiting.quota.ledger, unit) or nominations.check(unit, gang)
+
+    def _find(self, group: EquivalenceClass, gang: Gang, now: datetime) -> Placement | None:
+        """The best placement; on nodes reserved for a big gang only where there is no other, for a gang that may use them."""
+        if group.options or not group.infeasible:
+            with self._on_reserved_nodes(gang.job_id):
+                placement = self._places.find_with_verdicts(group.shape, gang, group.only, now)
+            if placement is not None:
+                return placement
+            if not group.options:
+                self._refusals.mark_infeasible(group)
+        return self._backfill.find(group, gang, now)
+
+    def _on_reserved_nodes(self, job: int) -> AbstractContextManager[None]:
+        """A nominee comes before the big gang that nodes are reserved for."""
+        if job in self._waiting.nominees:
+            return self._places.without_reservation()
+        return self._places.on_own_reservation(job)

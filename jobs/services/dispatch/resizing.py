@@ -1,0 +1,87 @@
+"""Brings a copy to the size in force of its job, in the member that has it: what `jobs.services.lifecycle.sizes` ordered.
+
+Idempotent, and without a size of its own: the number of the order is read before the job, so that the sizes sent are those of
+this order or of a later one. A worker that dies after the patch leaves an order that the next one finds carried out. A copy
+that is gone, being deleted or of another attempt is left alone, and the order is done.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from django.db import transaction
+
+from fleet.changes import events
+from fleet.member.client import MemberClient
+from fleet.member.errors import MemberRefused
+from fleet.models import Identity
+from jobs.core.resizing.bounds import Sizes
+from jobs.events import announce_works, record_event
+from jobs.kinds import gangs
+from jobs.kinds.base import Manifest, set_metadata
+from jobs.models import Job, Work
+from jobs.services.dispatch import member_objects
+from jobs.services.dispatch.member_objects import NotYet
+from jobs.services.lifecycle import sizes, works
+from jobs.services.lifecycle.locks import lock_owners
+
+
+def carry_out(client: MemberClient, work: Work, job: Job, clock: Callable[[], datetime]) -> None:
+    in_force, is_changed = sizes.in_force(job), False
+    try:
+        if job.attempt == work.attempt and in_force:
+            _resize_group(client, work, job)
+            is_changed = _resize_copy(client, work, job, in_force)
+    except MemberRefused as e:
+        message = f"{work.cluster.name} refuses the new size: {member_objects.refusal_text(e)}"
+        if work.message != message[:500]:
+            record_event(job, "ResizeRefused", message, clock(), warning=True)
+        raise NotYet(message) from e
+    _record(work, job, in_force if is_changed else {}, clock())
+
+
+def _resize_group(client: MemberClient, work: Work, job: Job) -> None:
+    """Before the copy: a pod that is restarted alone must not wait for as many as there were."""
+    kind, uid = sizes.kind_of(job), str(work.job_uid)
+    body = member_objects.manifest(kind, job.manifest, member_objects.labels(Identity.here(), uid, work.attempt))
+    group = gangs.bind(kind, body, kind.read(job.manifest), work.cluster.serves)
+    if group is None:
+        return
+    resource, wanted = group
+
+    def edit(existing: Manifest) -> None:
+        least = ("minMember", "minResources")
+        existing["spec"] = {
+            **(existing.get("spec") or {}),
+            **{k: wanted["spec"][k] for k in least if k in wanted["spec"]},
+        }
+
+    member_objects.edit(client, resource, work.namespace, work.name, uid, work.attempt, edit)
+
+
+def _resize_copy(client: MemberClient, work: Work, job: Job, in_force: Sizes) -> bool:
+    """Returns whether the copy had another size."""
+    kind = sizes.kind_of(job)
+
+    def edit(existing: Manifest) -> None:
+        for role, size in in_force.items():
+            kind.resize(existing, role, size)
+        set_metadata(existing, "annotations", {sizes.ANNOTATION: sizes.as_annotation(in_force)})
+
+    uid = str(work.job_uid)
+    return member_objects.edit(client, kind.resource, work.namespace, work.name, uid, work.attempt, edit)
+
+
+@transaction.atomic
+def _record(work: Work, job: Job, sent: Sizes, now: datetime) -> None:
+    lock_owners([work.job_uid])
+    claimed = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
+    done = {"claim": "", "claimed_at": None, "tries": 0, "message": ""}
+    if not claimed.update(resize_done=work.resize_wanted, **done):
+        works.give_back(work, now, wait_s=0)
+        return
+    if works.resizing().filter(pk=work.pk).exists():
+        events.enqueue("jobs.push", work.pk)
+    if sent:
+        size = ", ".join(f"{count} {role}" for role, count in sent.items())
+        record_event(job, "ResizeSent", f"{work.cluster.name} was given the size in force: {size}", now)
+    announce_works([work], now)

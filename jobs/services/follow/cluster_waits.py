@@ -1,0 +1,53 @@
+"""Sets the reason of jobs that wait for a cluster that does not answer, because their policy does not accept two copies."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from fleet.db import isolation
+from fleet.models import Cluster
+from jobs.core.policies.unreachable import UNREACHABLE
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, record_event
+from jobs.models import Job
+from jobs.services.lifecycle.locks import lock_jobs
+
+_EXPLAINED = (Job.State.RUNNING, Job.State.DISPATCHED)
+"""States in which no other reason is more important."""
+
+
+@transaction.atomic
+def explain(job: Job, cluster: Cluster, now: datetime) -> None:
+    """Gives the job the reason, once for each time that the cluster is lost."""
+    if job.state not in _EXPLAINED or job.reason_code == Code.WAITING_FOR_CLUSTER:
+        return
+    rows = Job.objects.filter(pk=job.pk, attempt=job.attempt, state=job.state, cluster=cluster)
+    if not lock_jobs(rows):
+        return
+    message = (
+        f"{cluster.name} does not answer, and the policy says {UNREACHABLE}: Wait: no other copy is started while the one there"
+        f" may run. It goes on once {cluster.name} answers; draining or detaching {cluster.name} moves it"
+    )
+    rows.update(reason=Reason(Code.WAITING_FOR_CLUSTER, message).as_json())
+    record_event(job, "WaitsForCluster", message, now, warning=True)
+    job.refresh_from_db()
+    announce_jobs([job], now)
+
+
+def end(now: datetime) -> int:
+    """Removes the reason of jobs whose cluster answers again."""
+    waiting = Job.objects.filter(state__in=_EXPLAINED, reason_code=Code.WAITING_FOR_CLUSTER)
+    answered = waiting.exclude(cluster__state=Cluster.State.UNKNOWN).select_related("cluster")
+    isolation.each("failover.cluster_waits", answered, lambda job: _end(job, now), now)
+    return 0
+
+
+@transaction.atomic
+def _end(job: Job, now: datetime) -> None:
+    rows = Job.objects.filter(pk=job.pk, state=job.state, reason_code=Code.WAITING_FOR_CLUSTER)
+    if not lock_jobs(rows):
+        return
+    again = Reason(Code.WAITING_FOR_PODS, f"{job.cluster} has the job, and answers again").as_json()
+    rows.update(reason=None if job.state == Job.State.RUNNING else again)
+    job.refresh_from_db()
+    announce_jobs([job], now)

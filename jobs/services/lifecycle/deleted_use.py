@@ -1,0 +1,39 @@
+"""Keeps the GPU-time of a job's attempts when the job is deleted, in the same transaction: deleting a job wipes no record."""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from jobs.models import DeletedUse, Job
+
+_HALF_LIVES = 16
+"""Use that is older counts less than a sixty-thousandth, and is forgotten."""
+
+
+def keep(job: Job, now: datetime) -> None:
+    """Copies the use of a job that is about to be deleted; its row is locked."""
+    if not job.leaf or not job.gpus:
+        return
+    rows = job.attempts.values_list("number", "gpus", "placed_at", "ended_at", "sizes")
+    DeletedUse.objects.bulk_create(
+        [
+            DeletedUse(
+                job=job.pk,
+                number=number,
+                leaf=job.leaf,
+                user=job.submitted_by,
+                gpus=job.gpus if gpus is None else gpus,
+                placed_at=placed_at,
+                ended_at=ended_at or now,
+                sizes=sizes,
+            )
+            for number, gpus, placed_at, ended_at, sizes in rows
+        ],
+        ignore_conflicts=True,
+    )
+
+
+def forget(now: datetime) -> None:
+    """Removes what counts no more."""
+    age = timedelta(seconds=_HALF_LIVES * settings.CONVOY_CYCLE.share_half_life_s)
+    DeletedUse.objects.filter(ended_at__lt=now - age).delete()

@@ -1,0 +1,74 @@
+"""The GPU-time of attempts, for trees that share by use over time: from rows alone, so that every process computes the same.
+
+An attempt counts from its placement to its end; those of deleted jobs go on counting (`jobs.services.lifecycle.deleted_use`).
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from jobs import snapshot
+from jobs.core.scheduling.backfill_reservation import Runs
+from jobs.models import Attempt, DeletedUse
+from quotas.core.queue_use import Account
+from quotas.core.recent_use import RecentUse
+
+_ATTEMPT = (
+    "job_id", "number", "job__leaf", "job__submitted_by", "gpus", "job__gpus", "placed_at", "ended_at", "sizes",
+)  # fmt: skip
+_DELETED = ("job", "number", "leaf", "user", "gpus", "gpus", "placed_at", "ended_at", "sizes")
+_MOST = 10**9
+_FRESH = timedelta(seconds=5)
+_last: list[tuple[datetime, Mapping[Account, float]]] = []
+
+
+def load(runs: Runs) -> None:
+    """Loads the use of all attempts, if the tree in force shares by it."""
+    tree, _ = snapshot.tree_in_force()
+    if tree is None or not tree.shares_over_time:
+        return
+    runs.share_half_life = settings.CONVOY_CYCLE.share_half_life_s
+    runs.shares = RecentUse(runs.share_half_life, _MOST)
+    runs.counts_use = True
+    _learn(runs, DeletedUse.objects.values_list(*_DELETED))
+    _learn(runs, _attempts(Attempt.objects.all()))
+
+
+def so_far(now: datetime) -> Mapping[Account, float]:
+    """GPU-seconds by leaf and user as they count now, without what running jobs are expected to use yet."""
+    if _last and timedelta() <= now - _last[-1][0] < _FRESH:
+        return _last[-1][1]
+    runs = Runs()
+    load(runs)
+    use = runs.use_by_user(now.timestamp())
+    _last[:] = [(now, use)]
+    return use
+
+
+def read_again(runs: Runs, jobs: Iterable[int]) -> None:
+    """Brings the attempts of these jobs up to date, some of which may be deleted."""
+    if not runs.counts_use:
+        return
+    changed = set(jobs)
+    runs.open_attempts = {key: attempt for key, attempt in runs.open_attempts.items() if key[0] not in changed}
+    _learn(runs, DeletedUse.objects.filter(job__in=changed).values_list(*_DELETED))
+    _learn(runs, _attempts(Attempt.objects.filter(job__in=changed)))
+
+
+def _attempts(rows: QuerySet[Attempt]) -> Iterable[Any]:
+    return rows.filter(job__gpus__gt=0).exclude(job__leaf="").order_by().values_list(*_ATTEMPT)
+
+
+def _learn(runs: Runs, rows: Iterable[Any]) -> None:
+    for job, number, leaf, user, gpus, all_gpus, placed_at, ended_at, sizes in rows:
+        key, devices, since = (job, number), all_gpus if gpus is None else gpus, placed_at.timestamp()
+        for until_ms, gpus_before in sizes or ():
+            runs.shares.ended((*key, until_ms), (leaf, user), gpus_before, since, until_ms / 1000)
+            since = until_ms / 1000
+        if ended_at is None:
+            runs.open_attempts[key] = ((leaf, user), devices, since)
+        else:
+            runs.shares.ended(key, (leaf, user), devices, since, ended_at.timestamp())

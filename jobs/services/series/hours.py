@@ -1,0 +1,95 @@
+"""GPU-time over a time by team, user, queue, cluster or GPU model, from the attempts of jobs that one reader may see.
+
+The attempts of deleted jobs count as long as the deleted jobs are remembered (``CONVOY_DELETED_JOBS_KEEP_S``).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from django.db.models.fields.json import KT
+
+from fleet.core import units
+from fleet.core.prices import MODEL_LABELS
+from fleet.errors import invalid
+from fleet.models import Node
+from jobs.core.series.hours import GpuTime, add_up
+from jobs.core.series.recount import Run
+from jobs.services.lifecycle import runs
+
+LONGEST = timedelta(days=31)
+MOST_RUNS = 200_000
+"""Counted for one answer."""
+SEVERAL = "several models"
+"""Of a cluster whose nodes differ: which of them an attempt had is not kept."""
+
+
+class Owner(StrEnum):
+    TEAM = "team"
+    USER = "user"
+    QUEUE = "queue"
+    CLUSTER = "cluster"
+    MODEL = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    name: str
+    time: GpuTime
+
+
+def read(
+    by: Owner,
+    begin: datetime,
+    end: datetime,
+    now: datetime,
+    namespaces: Collection[str] | None,
+    most_runs: int = MOST_RUNS,
+) -> list[Share]:
+    """The largest first. ``namespaces`` are those whose jobs the reader may see, None: all. Raises `InvalidInput`."""
+    if begin >= end:
+        raise invalid("from", "must be before to")
+    if end - begin > LONGEST:
+        raise invalid("from", f"must be at most {LONGEST.days} days before to")
+    begin_ms, end_ms = _ms(begin), _ms(min(end, now))
+    seen = _bounded(runs.between(begin_ms // 1000, -(-end_ms // 1000), namespaces), most_runs)
+    times = add_up(seen, begin_ms, end_ms, _namer(by))
+    return [Share(name, time) for name, time in sorted(times.items(), key=lambda each: (-each[1].total_ms, each[0]))]
+
+
+def _namer(by: Owner) -> Callable[[Run], str]:
+    match by:
+        case Owner.TEAM:
+            return lambda run: run.namespace
+        case Owner.USER:
+            return lambda run: run.user
+        case Owner.QUEUE:
+            return lambda run: run.leaf
+        case Owner.CLUSTER:
+            return lambda run: run.cluster
+    models = _models()
+    return lambda run: models.get(run.cluster, "")
+
+
+def _models() -> dict[str, str]:
+    """By cluster, the model of its GPUs as its nodes name it now; empty: they name none."""
+    labels = {f"model{i}": KT(f"labels__{label}") for i, label in enumerate(MODEL_LABELS)}
+    kinds = Node.objects.order_by().annotate(**labels).values_list("cluster__name", *labels, "allocatable").distinct()
+    models: dict[str, str] = {}
+    for cluster, *names, allocatable in kinds:
+        if units.gpus(allocatable):
+            model = next((each for each in names if each), "")
+            models[cluster] = model if models.get(cluster, model) == model else SEVERAL
+    return models
+
+
+def _bounded(each: Iterable[Run], most: int) -> Iterator[Run]:
+    for count, run in enumerate(each):
+        if count == most:
+            raise invalid("from", f"has more than {most} attempts until to: choose a later from")
+        yield run
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)

@@ -1,0 +1,148 @@
+"""A hundred streams into pods at once: no thread for each, one question about rights for all, and one end."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+from django.db import OperationalError
+from django.utils import timezone
+
+from fleet.kube.resources import PODS
+from fleet.kubeapi import auditing, pod_streams
+from fleet.models import AuditEntry, Token
+from fleet.services.members import pod_tunnels
+from tests.fleet.kubeapi.builders import Member, a_pod
+from tests.support.kubectl import client_of, served
+from tests.support.members import api, eventually, join, members
+from tests.support.pod_streams import Ticking, attach
+
+__all__ = ["members"]
+pytestmark = pytest.mark.django_db(transaction=True)
+MANY = 100
+
+
+@pytest.fixture
+def pod():
+    return Ticking()
+
+
+@pytest.fixture
+def access(transactional_db, members, pod, admin, tmp_path):
+    server = members("north", log_source=pod)
+    shown = a_pod("a")
+    client = api(server)
+    client.create(PODS.path("default"), {key: shown[key] for key in ("metadata", "spec")})
+    client.merge_patch(PODS.path("default", "a", "status"), {"status": {"phase": "Running"}})
+    Member("north", join(server)).pods(shown)
+    with served(tmp_path) as kubectl:
+        yield client_of(kubectl.as_user("ada").file).access
+
+
+def threads():
+    """Those that are not of the pool that answers every request, which grows to its size and no further."""
+    return sorted(each.name for each in threading.enumerate() if not each.name.startswith("kubeapi"))
+
+
+def test_streams_take_no_threads_share_the_question_for_rights_and_end_together(access, pod, monkeypatch):
+    asked, may_go_on = [], pod_tunnels.may_go_on
+    monkeypatch.setattr(pod_tunnels, "may_go_on", lambda *args: asked.append(args) or may_go_on(*args))
+
+    async def story():
+        streams = [await attach(access, "a") for _ in range(MANY)]
+        pod.tick()
+        await asyncio.gather(*(stream.until(b"tick\n") for stream in streams))
+        between = threads()
+        begun, known = time.monotonic(), len(asked)
+        while len(asked) < known + 2:
+            await asyncio.sleep(0.05)
+        looks = (time.monotonic() - begun) / pod_streams.RECHECK_S
+        begun = time.monotonic()
+        await asyncio.to_thread(Token.objects.update, revoked_at=timezone.now())
+        await asyncio.gather(*(stream.until_closed() for stream in streams))
+        return between, looks, time.monotonic() - begun
+
+    before = threads()
+    between, looks, ended_s = asyncio.run(story())
+    assert between == before
+    assert looks > 0.9, "the rights of streams of one token are asked once for all of them"
+    assert ended_s < 5
+    eventually(lambda: AuditEntry.objects.filter(verb="end").count() == MANY)
+
+
+def test_a_stream_too_many_is_refused_and_a_place_is_free_again_after_an_end(access, settings):
+    settings.CONVOY_LIMITS = type(settings.CONVOY_LIMITS)(streams=2)
+
+    async def story():
+        streams = [await attach(access, "a") for _ in range(2)]
+        with pytest.raises(AssertionError, match="too many streams to pods are open: 2 for one user"):
+            await attach(access, "a")
+        streams[0].close()
+        for _ in range(100):
+            try:
+                return streams[1], await attach(access, "a")
+            except AssertionError:
+                await asyncio.sleep(0.05)
+        raise AssertionError("no place became free")
+
+    asyncio.run(story())
+
+
+def test_streams_that_are_silent_too_long_are_ended(access, settings):
+    settings.CONVOY_MEMBERS = type(settings.CONVOY_MEMBERS)(proxy_stream_idle_s=1)
+
+    async def story():
+        stream = await attach(access, "a")
+        await asyncio.wait_for(stream.until_closed(), 6)
+
+    asyncio.run(story())
+    eventually(lambda: AuditEntry.objects.filter(verb="end", message__contains="idle for 1 s"))
+
+
+def test_streams_stay_while_the_database_is_away_for_a_moment_and_end_when_it_stays_away(access, monkeypatch):
+    failures = []
+
+    def away(*_):
+        failures.append(1)
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(pod_tunnels, "may_go_on", away)
+    monkeypatch.setattr(pod_streams, "RECHECK_S", 0.1)
+
+    async def story():
+        stream = await attach(access, "a")
+        await asyncio.wait_for(stream.until_closed(), 6)
+
+    asyncio.run(story())
+    assert len(failures) == pod_streams.MAX_FAILED_CHECKS
+
+
+def test_no_stream_stays_open_that_is_not_looked_at_any_more(access, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr(pod_tunnels, "may_go_on", broken)
+
+    async def story():
+        streams = [await attach(access, "a") for _ in range(2)]
+        await asyncio.wait_for(asyncio.gather(*(stream.until_closed() for stream in streams)), 6)
+
+    asyncio.run(story())
+
+
+def test_the_connection_to_the_member_is_closed_when_the_begin_cannot_be_written_down(access, pod, monkeypatch):
+    monkeypatch.setattr(auditing, "ended", lambda *_: (_ for _ in ()).throw(OperationalError("gone")))
+
+    async def story():
+        with pytest.raises(AssertionError, match="the database is busy"):
+            await attach(access, "a")
+
+    asyncio.run(story())
+    assert pod.reads, "the member had opened the stream"
+
+    def is_still() -> bool:
+        reads = pod.reads
+        time.sleep(0.3)
+        return pod.reads == reads
+
+    eventually(is_still)

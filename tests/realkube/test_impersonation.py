@@ -1,0 +1,186 @@
+"""Requests in the names of persons, at a real kube-apiserver: its RBAC decides by the person, and its audit log names them."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.utils import timezone
+
+from fleet.errors import ConvoyError, InvalidInput
+from fleet.kube.resources import NAMESPACES, Resource
+from fleet.models import Cluster, Event, Grant
+from fleet.services.authorization import access
+from fleet.services.clusters import clusters
+from jobs.models import Attempt
+from jobs.services.submission import manifests, submit
+from tests.realkube.builders import RealWorld
+from tests.realkube.control_plane import Etcd, needs_realkube
+from tests.realkube.member import RealMember
+from tests.support.people import person
+from tests.support.world import POLICY, World, pytorch_job
+
+pytestmark = [*needs_realkube, pytest.mark.django_db(transaction=True)]
+ROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
+BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
+IN_NAMESPACE = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+FLEET = "system:serviceaccount:default:fleet"
+ALL_BUT_IMPERSONATION = ["get", "list", "watch", "create", "update", "patch", "delete"]
+AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+         "rules": [{"level": "Metadata", "verbs": ["create", "delete", "get", "list"]}]}  # fmt: skip
+
+
+class Guarded(RealMember):
+    """One whose fleet account is no admin, and whose audit log is kept."""
+
+    def __init__(self, home: Path, etcd: Etcd) -> None:
+        policy, self.log = home / "audit.yaml", home / "audit.log"
+        policy.write_text(json.dumps(AUDIT))
+        super().__init__(
+            "north", home, etcd, 4, 4, flags=(f"--audit-policy-file={policy}", f"--audit-log-path={self.log}")
+        )
+
+    def start(self) -> None:
+        super().start()
+        self.client.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "fleet"}})
+        answer = self.client.create("/api/v1/namespaces/default/serviceaccounts/fleet/token", {"spec": {}})
+        self._token = answer["status"]["token"]
+        self.grant("fleet", FLEET, [{"apiGroups": ["*"], "resources": ["*"], "verbs": ALL_BUT_IMPERSONATION}])
+
+    def kubeconfig(self) -> dict[str, Any]:
+        body: dict[str, Any] = super().kubeconfig()
+        body["users"][0]["user"]["token"] = self._token
+        return body
+
+    def grant(self, name: str, user: str, rules: list[dict[str, Any]]) -> None:
+        """In all namespaces."""
+        self.role(name, rules)
+        subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}
+        self.client.create(BINDINGS.path(), {"metadata": {"name": name}, "roleRef": _role(name), "subjects": [subject]})
+
+    def role(self, name: str, rules: list[dict[str, Any]]) -> None:
+        self.client.create(ROLES.path(), {"metadata": {"name": name}, "rules": rules})
+
+    def grant_group(self, namespace: str, role: str, group: str) -> None:
+        subject = {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": group}
+        body = {"metadata": {"name": role}, "roleRef": _role(role), "subjects": [subject]}
+        self.client.create(IN_NAMESPACE.path(namespace), body)
+
+    def asked(self, verb: str, resource: str, namespace: str) -> list[tuple[str, str, int]]:
+        """(account, in whose name, answer) of the requests in its audit log."""
+        lines = [json.loads(line) for line in self.log.read_text().splitlines()]
+        return [
+            (line["user"]["username"], line.get("impersonatedUser", {}).get("username", ""), line["responseStatus"]["code"])
+            for line in lines
+            if line["verb"] == verb and (of := line.get("objectRef", {})).get("resource") == resource
+            and of.get("namespace") == namespace
+        ]  # fmt: skip
+
+
+def _role(name: str) -> dict[str, str]:
+    return {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    home = tmp_path_factory.mktemp("guarded")
+    etcd = Etcd(home / "etcd")
+    member = Guarded(home, etcd)
+    etcd.start()
+    try:
+        member.start()
+        yield member
+    finally:
+        member.close()
+        etcd.stop()
+
+
+@pytest.fixture
+def fleet(world: World, guarded: Guarded) -> RealWorld:
+    real = RealWorld(world, [guarded], "team-i")
+    real.join("north")
+    return real
+
+
+def turned_on() -> Cluster:
+    return clusters.set_impersonation(Cluster.objects.get(), True, by="ada", now=timezone.now())
+
+
+def submitted(by: str, name: str) -> None:
+    documents = [yaml.safe_load(POLICY), yaml.safe_load(pytorch_job(name, workers=0, duration="100h"))]
+    for document in documents:
+        document["metadata"]["namespace"] = "team-i"
+    submit.apply(manifests.parse(yaml.safe_dump_all(documents).encode()), by=by, now=timezone.now())
+
+
+def through_the_proxy(user: Any, path: str) -> int:
+    from deploy.config.kube import application
+
+    token = access.mint(user, "t", life=None, now=timezone.now())[1]
+    path = "/apis/cluster.karmada.io/v1alpha1/clusters/north/proxy" + path
+    headers = [(b"authorization", f"Bearer {token}".encode()), (b"impersonate-user", b"system:admin")]
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": headers,
+    }
+    messages: list[dict[str, Any]] = []
+    bodies = iter([{"type": "http.request", "body": b"", "more_body": False}])
+
+    async def receive() -> dict[str, Any]:
+        return next(bodies, None) or await asyncio.Event().wait() or {}
+
+    async def send(message: dict[str, Any]) -> None:
+        messages.append(message)
+
+    asyncio.run(application()({**scope, "client": ("127.0.0.1", 1)}, receive, send))
+    return int(messages[0]["status"])
+
+
+def test_the_member_decides_by_the_person_and_its_audit_names_them(fleet: RealWorld, guarded: Guarded) -> None:
+    mal = person("mal", (Grant.Role.EDITOR, "team-i"))
+    guarded.client.create(NAMESPACES.path(), {"metadata": {"name": "team-i"}})
+    warning = Event.objects.get(reason="RightsMissing").message
+    assert "impersonate users" in warning and "impersonate groups" in warning
+    with pytest.raises(InvalidInput, match="impersonate users, impersonate groups"):
+        turned_on()
+    assert through_the_proxy(mal, "/api/v1/namespaces/team-i/pods") == 200, "as the fleet's own account"
+    guarded.grant(
+        "impersonates", FLEET, [{"apiGroups": [""], "resources": ["users", "groups"], "verbs": ["impersonate"]}]
+    )
+    fleet.world.until(lambda: _turned_on(), "the right is granted")
+
+    assert through_the_proxy(mal, "/api/v1/namespaces/team-i/pods") == 403
+    assert guarded.asked("list", "pods", "team-i")[-1] == (FLEET, "convoy:mal", 403)
+    submitted("mal", "llama")
+    refused = Attempt.objects.filter(job__name="llama", outcome="Refused", message__contains="convoy:mal")
+    fleet.world.until(refused.exists, "the member refuses the person")
+    assert fleet.clusters_with("llama") == []
+
+    guarded.role("trains", [
+        {"apiGroups": ["kubeflow.org"], "resources": ["pytorchjobs"], "verbs": ["create"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+    ])  # fmt: skip
+    guarded.grant_group("team-i", "trains", "convoy:editor:team-i")
+    submitted("mal", "whisper")
+    fleet.world.expect("whisper", "Running", on="north")
+    assert (FLEET, "convoy:mal", 201) in guarded.asked("create", "pytorchjobs", "team-i")
+    assert through_the_proxy(mal, "/api/v1/namespaces/team-i/pods") == 200
+    assert through_the_proxy(person("vic", (Grant.Role.VIEWER, "team-i")), "/api/v1/namespaces/team-i/pods") == 403
+    fleet.world.delete("whisper")
+    fleet.world.until(
+        lambda: not fleet.clusters_with("whisper"), "what the fleet does by itself needs no right of the person"
+    )
+
+
+def _turned_on() -> bool:
+    try:
+        return turned_on().impersonation
+    except ConvoyError:
+        return False
