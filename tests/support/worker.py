@@ -26,6 +26,7 @@ take = filebroker.Channel._get
 class Worker:
     def __init__(self) -> None:
         self._working = threading.Event()
+        self._between_messages = threading.Event()
         self._controller: Any = None
 
     @classmethod
@@ -58,6 +59,7 @@ class Worker:
             self._consume(on=not on)
         elif on:
             self._working.clear()
+            assert self._between_messages.wait(ENDS_S), "the worker does not come back for the next message"
         else:
             self._working.set()
 
@@ -76,7 +78,11 @@ class Worker:
     @property
     def _take(self) -> Any:
         def gated(channel: filebroker.Channel, queue: str, timeout: float | None = None) -> Any:
+            self._between_messages.set()
             if not self._working.wait(LOOK_S):
+                raise Empty
+            self._between_messages.clear()
+            if not self._working.is_set():  # it was told to rest before the line above
                 raise Empty
             return take(channel, queue, timeout)
 
@@ -88,10 +94,13 @@ def _threads() -> Any:
 
 
 def settle() -> None:
-    """Throws away what waits to be done, and returns when nothing is done any more."""
+    """Throws away what waits to be done, now or at a later time, and returns when nothing is done any more."""
     deadline = time.monotonic() + ENDS_S
-    app.control.purge()
-    while state.reserved_requests:
+    while True:
+        app.control.purge()
+        # They wait in the worker itself, up to half a minute. Revoked, each ends unexecuted when its time comes.
+        state.revoked.update(list(state.requests))
+        if not state.reserved_requests:
+            return
         assert time.monotonic() < deadline, f"tasks that do not end: {list(state.reserved_requests)}"
         time.sleep(0.01)
-        app.control.purge()
