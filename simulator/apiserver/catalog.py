@@ -14,7 +14,6 @@ from simulator.apiserver.store import Store
 
 _NAMESPACE = {"apiVersion": "v1", "kind": "Namespace"}
 _ENDPOINTS = Resource("", "v1", "endpoints", "Endpoints")
-_LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
 BUILT_IN: tuple[Served, ...] = (
     Served(resources.NAMESPACES, ("ns",), subresources=("status",)),
@@ -28,7 +27,7 @@ BUILT_IN: tuple[Served, ...] = (
     Served(resources.VOLUME_CLAIMS, ("pvc",), subresources=("status",)),
     Served(_ENDPOINTS, ("ep",)),
     Served(resources.JOBS, (), ("all",), ("status",)),
-    Served(_LEASES),
+    Served(resources.LEASES),
     Served(resources.PRIORITY_CLASSES, ("pc",)),
     Served(resources.CRDS, ("crd", "crds"), subresources=("status",)),
 )

@@ -1,0 +1,1 @@
+"""Who gets notice, until when, and what happens next: pure."""

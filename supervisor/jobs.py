@@ -1,0 +1,163 @@
+"""The job that pods belong to, as the member has it: its bounds, its switch, and its record of notices.
+
+A job is found through the controllers of its pods: of those the fleet knows as kinds, the outermost one.
+"""
+
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fleet.kube.resources import Resource
+from fleet.member.client import Object
+from fleet.member.errors import MemberRefused
+from jobs.kinds import registry
+from jobs.kinds.base import Kind
+from supervisor.core import facts, notice
+from supervisor.core.facts import PodFacts
+from supervisor.core.notice import JobRecord, Notice, PodRecord, Scope
+from supervisor.member import Member
+
+_DEEPEST = 4
+"""Owners above a pod: a JobSet's pods have three."""
+
+
+@dataclass(slots=True)
+class MemberJob:
+    """``kind`` None: the pods have no job of a known kind, and nothing but the pods themselves is written to."""
+
+    namespace: str
+    kind: Kind | None = None
+    name: str = ""
+    uid: str = ""
+    least: Mapping[str, int] = field(default_factory=dict)
+    records: dict[str, JobRecord] = field(default_factory=dict)
+    _written: str = ""
+
+    @classmethod
+    def read(cls, resource: Resource, manifest: Object) -> "MemberJob":
+        meta = manifest["metadata"]
+        kind = registry.kind_of(resource.api_version, resource.kind)
+        text = (meta.get("annotations") or {}).get(notice.NOTICES)
+        records = notice.read_records(text, str(meta.get("uid")))
+        return cls(
+            str(meta.get("namespace")),
+            kind,
+            meta["name"],
+            str(meta.get("uid")),
+            _least(kind, manifest),
+            records,
+            text or "",
+        )
+
+    @property
+    def stopping(self) -> Notice | None:
+        """The notice to the whole job, until the job is suspended."""
+        stops = (record.notice for record in self.records.values() if _is_stop(record) and record.stopped is None)
+        return next(stops, None)
+
+    @property
+    def begun(self) -> dict[str, Notice]:
+        """By the uid of their pods, the notices of pods that have not left."""
+        entries = [(pod, record.notice) for record in self.records.values() for pod in record.pods.values()]
+        return {pod.uid: given for pod, given in entries if pod.left is None}
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more is to be recorded."""
+        return self.stopping is None and all(
+            pod.left is not None for record in self.records.values() for pod in record.pods.values()
+        )
+
+    def note_given(self, gives: Iterable[tuple[PodFacts, Notice]]) -> None:
+        for pod, given in gives:
+            record = self.records.setdefault(given.id, JobRecord(given))
+            record.pods[pod.name] = PodRecord(pod.uid)
+
+    def note_withdrawn(self, pod: PodFacts) -> None:
+        if pod.notice is None or pod.notice.id not in self.records:
+            return
+        self.records[pod.notice.id].pods.pop(pod.name, None)
+        if not self.records[pod.notice.id].pods:
+            del self.records[pod.notice.id]
+
+    def note_stopped(self, now: float) -> None:
+        for record in self.records.values():
+            if _is_stop(record) and record.stopped is None:
+                record.stopped = now
+
+    def note_pods(self, pods: Iterable[PodFacts], now: float) -> None:
+        """Records who has heard, and who has left; a pod that is not there any more has left."""
+        by_uid = {pod.uid: pod for pod in pods}
+        for record in self.records.values():
+            for entry in record.pods.values():
+                pod = by_uid.get(entry.uid)
+                if pod is not None:
+                    entry.heard, entry.step = entry.heard or pod.heard, pod.step if pod.step is not None else entry.step
+                if entry.left is None and (pod is None or pod.has_left or pod.phase in ("Succeeded", "Failed")):
+                    entry.left = now
+
+    async def write(self, member: Member) -> None:
+        """Writes the record if it has changed."""
+        text = notice.written(self.records, self.uid)
+        if self.kind is None or text == self._written:
+            return
+        notes = {"annotations": {notice.NOTICES: text}, "uid": self.uid}
+        await member.patch(self.kind.resource, self.namespace, self.name, {"metadata": notes})
+        self._written = text
+
+    async def suspend(self, member: Member) -> None:
+        """Sets the job's own switch."""
+        if self.kind is None:
+            return
+        manifest = await member.get(self.kind.resource, self.namespace, self.name)
+        if manifest["metadata"].get("uid") != self.uid:
+            return
+        suspended = copy.deepcopy(manifest)
+        self.kind.suspend(suspended, True)
+        if change := _difference(manifest, suspended):
+            change["metadata"] = {**change.get("metadata", {}), "uid": self.uid}
+            await member.patch(self.kind.resource, self.namespace, self.name, change)
+
+
+async def find(member: Member, pod: PodFacts) -> MemberJob:
+    """The job of a pod. Raises MemberAway; what the member refuses to show is no job."""
+    found, owner = MemberJob(pod.namespace), pod.owner
+    for _ in range(_DEEPEST):
+        kind = registry.find(owner.api_version, owner.kind) if owner else None
+        if owner is None or kind is None:
+            break
+        try:
+            manifest = await member.get(kind.resource, pod.namespace, owner.name)
+        except MemberRefused:
+            break
+        if manifest["metadata"].get("uid") != owner.uid:
+            break
+        found = MemberJob.read(kind.resource, manifest)
+        owner = facts.owner_of(manifest["metadata"])
+    return found
+
+
+def key_of(manifest: Object) -> str:
+    """The key of the pods of a job, as the pods themselves have it (`PodFacts.job`)."""
+    meta = manifest["metadata"]
+    return facts.job_of(meta.get("labels") or {}, str(meta.get("uid")))
+
+
+def _is_stop(record: JobRecord) -> bool:
+    return record.notice.scope is Scope.JOB
+
+
+def _least(kind: Kind, manifest: Object) -> dict[str, int]:
+    """A manifest that is not sound has no bounds: its job is stopped as a whole."""
+    if kind.read(manifest).faults:
+        return {}
+    return {role: bounds.least for role, bounds in kind.bounds(manifest).items()}
+
+
+def _difference(before: Object, after: Object) -> Object:
+    """What to merge so that ``before`` becomes ``after``, which has more fields or others, and none less."""
+    return {
+        key: _difference(before[key], value) if isinstance(value, dict) and isinstance(before.get(key), dict) else value
+        for key, value in after.items()
+        if before.get(key) != value
+    }

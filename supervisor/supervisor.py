@@ -1,0 +1,204 @@
+"""Looks at jobs whose pods or nodes have changed, and does what is planned for them: one look at a job at a time.
+
+The order of writes is what makes a kill harmless: the job's record, the notice on the pod, the word to the process, the answer,
+the deletion. Each is derived again from what stands on the objects.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from structlog import get_logger
+
+from fleet.member.client import Object
+from fleet.member.errors import MemberAway, MemberChanged, MemberError, MemberMissing, MemberRefused
+from supervisor import jobs
+from supervisor.core import notice, planning
+from supervisor.core.facts import PodFacts
+from supervisor.core.planning import Action, Delete, Give, JobView, PodAction, Suspend, Tell, Withdraw
+from supervisor.core.signals import NOTICE_S
+from supervisor.jobs import MemberJob
+from supervisor.member import Member
+from supervisor.store import Store
+
+log = get_logger(__name__)
+
+TellPod = Callable[[str], Awaitable[bool]]
+RETRY_S = 1.0
+"""Between two tries to reach a pod, or a member that did not do what was asked."""
+SIDE_BY_SIDE = 64
+"""Pods that are dealt with at the same time: each has a connection or a request."""
+_AGAIN = 0.0
+
+
+@dataclass
+class Supervisor:
+    member: Member
+    store: Store
+    tell: TellPod
+    clock: Callable[[], float] = time.time
+    notice_s: Mapping[str, float] = field(default_factory=lambda: dict(NOTICE_S))
+    _jobs: dict[str, MemberJob] = field(default_factory=dict)
+    _due: dict[str, float] = field(default_factory=dict)
+    """When a job is to be looked at although nothing has changed."""
+    _looking: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._turns = asyncio.Semaphore(SIDE_BY_SIDE)
+        self._done = asyncio.Event()
+        """A look at a job has ended."""
+
+    async def recover(self) -> None:
+        """Takes up what a former process left: also of jobs that have no pods any more."""
+        for resource, manifest in await self.member.recorded_jobs():
+            job = MemberJob.read(resource, manifest)
+            if job.is_settled:
+                continue
+            key = self._key_of(job, manifest)
+            self._jobs[key] = job
+            self._due[key] = self.clock()
+
+    def tick(self) -> float:
+        """Begins to look at all jobs that are due; returns after how many seconds to be called again."""
+        now = self.clock()
+        due = self.store.changed | {job for job, at in self._due.items() if at <= now}
+        self.store.changed = set()
+        for job in due:
+            if job in self._looking:
+                self._due[job] = now
+                continue
+            self._due.pop(job, None)
+            if job in self._jobs or self._concerns(job):
+                self._looking[job] = asyncio.create_task(self._look(job))
+        waiting = [at for job, at in self._due.items() if job not in self._looking]
+        return max(min(waiting, default=now + RETRY_S) - now, 0.01)
+
+    async def wait(self, seconds: float) -> None:
+        """Until something has changed, a look has ended, or the time is over."""
+        ends = [asyncio.ensure_future(event.wait()) for event in (self._done, self.store.news)]
+        await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for end in ends:
+            end.cancel()
+        self._done.clear()
+        self.store.news.clear()
+
+    async def look(self, job: str) -> float | None:
+        """Does what is planned for one job, until nothing more can be done now; returns when to look again."""
+        while (again := await self._once(job)) == _AGAIN:
+            pass
+        return again
+
+    def _concerns(self, job: str) -> bool:
+        pods = self.store.pods_of(job)
+        managed = any(pod.how for pod in pods)
+        return managed and (any(pod.notice for pod in pods) or bool(self.store.signals_of(pods)))
+
+    async def _look(self, job: str) -> None:
+        again: float | None = self.clock() + RETRY_S
+        try:
+            again = await self.look(job)
+        except MemberError as e:
+            log.warning("job not looked at to the end", job=job, error=str(e))
+        finally:
+            del self._looking[job]
+            if again is not None:
+                self._due[job] = min(again, self._due.get(job, again))
+            self._done.set()
+
+    async def _once(self, key: str) -> float | None:
+        """One plan, carried out; `_AGAIN`: something was written, by which there may be more to do."""
+        pods = self.store.pods_of(key)
+        job = await self._job(key, pods)
+        now = self.clock()
+        view = JobView(pods, self.store.signals_of(pods), job.least, job.stopping, job.begun)
+        actions = planning.plan(view, now, self.notice_s)
+        gives = [action for action in actions if isinstance(action, Give)]
+        if gives:
+            # The record before the pods: it fixes the deadline, and what a former process did can be seen from it.
+            job.note_given((give.pod, give.notice) for give in gives)
+            await self._write(job)
+        if any(isinstance(action, Suspend) for action in actions):
+            await self._suspend(job)
+        done = await asyncio.gather(*(self._do(action, job) for action in actions if not isinstance(action, Suspend)))
+        if not gives:
+            job.note_pods(self.store.pods_of(key), now)
+            await self._write(job)
+        if any(done):
+            return _AGAIN
+        return self._next(key, job, actions, now)
+
+    def _next(self, key: str, job: MemberJob, actions: list[Action], now: float) -> float | None:
+        if actions:
+            return now + RETRY_S
+        deadlines = [pod.notice.deadline for pod in self.store.pods_of(key) if pod.notice]
+        deadlines += [job.stopping.deadline] if job.stopping else []
+        ahead = [deadline for deadline in deadlines if deadline > now]
+        if ahead:
+            return min(ahead)
+        if job.is_settled and not deadlines:
+            self._jobs.pop(key, None)
+            return None
+        return now + RETRY_S
+
+    async def _job(self, key: str, pods: list[PodFacts]) -> MemberJob:
+        if key not in self._jobs and pods:
+            self._jobs[key] = await jobs.find(self.member, pods[0])
+        return self._jobs.get(key) or MemberJob("")
+
+    async def _do(self, action: PodAction, job: MemberJob) -> bool:
+        """Whether something was written."""
+        async with self._turns:
+            try:
+                return await self._carry_out(action, job)
+            except MemberMissing:
+                self.store.forget(action.pod)
+                return True
+            except (MemberAway, MemberChanged, MemberRefused) as e:
+                log.warning("not done", action=type(action).__name__, error=str(e))
+                return False
+
+    async def _carry_out(self, action: PodAction, job: MemberJob) -> bool:
+        match action:
+            case Give(pod, given):
+                note: dict[str, str | None] = {notice.NOTICE: given.written(pod.uid)}
+                self.store.learn_written(await self.member.annotate_pod(pod, note, version=pod.version))
+                log.info(
+                    "notice", pod=f"{pod.namespace}/{pod.name}", cause=given.cause, until=notice.stamp(given.deadline)
+                )
+            case Tell(pod):
+                if not await self.tell(pod.ip):
+                    return False
+                heard: dict[str, str | None] = {notice.HEARD: notice.stamp(self.clock())}
+                self.store.learn_written(await self.member.annotate_pod(pod, heard))
+            case Withdraw(pod):
+                self.store.learn_written(await self.member.annotate_pod(pod, {notice.NOTICE: None}))
+                job.note_withdrawn(pod)
+            case Delete(pod, grace_s):
+                self.store.learn_written(await self.member.delete_pod(pod, grace_s))
+        return True
+
+    async def _suspend(self, job: MemberJob) -> None:
+        try:
+            await job.suspend(self.member)
+        except MemberMissing:
+            log.info("job is gone", job=job.name)
+        except (MemberAway, MemberChanged, MemberRefused) as e:
+            log.warning("job not suspended", job=job.name, error=str(e))
+            return
+        job.note_stopped(self.clock())
+
+    async def _write(self, job: MemberJob) -> None:
+        try:
+            await job.write(self.member)
+        except (MemberMissing, MemberChanged):
+            return  # the job is gone, or another one has its name
+        except MemberRefused as e:
+            log.warning("record refused", job=job.name, error=str(e))
+
+    def _key_of(self, job: MemberJob, manifest: Object) -> str:
+        pods = {entry.uid for record in job.records.values() for entry in record.pods.values()}
+        for key in self.store.jobs():
+            if any(pod.uid in pods for pod in self.store.pods_of(key)):
+                return key
+        return jobs.key_of(manifest)
