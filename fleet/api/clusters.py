@@ -27,11 +27,12 @@ from fleet.api.serializers import (
     ImpersonationSerializer,
     JoinSerializer,
     NodeSerializer,
+    ShortLivedTokensSerializer,
 )
 from fleet.db import clock
 from fleet.models import Cluster, Event, Node
 from fleet.services.authorization import access
-from fleet.services.clusters import clusters, join_preflight, rehearsing
+from fleet.services.clusters import clusters, join_preflight, member_tokens, rehearsing
 
 
 @extend_schema_view(list=extend_schema(summary="Clusters, with what they have and have left"))
@@ -42,6 +43,7 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         "check": "join",
         "credentials": "join",
         "impersonation": "join",
+        "short_lived_tokens": "join",
         "destroy": "detach",
         "partial_update": "label",
         "cordon": "cordon",
@@ -140,6 +142,20 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         body.is_valid(raise_exception=True)
         by, now = request.user.get_username(), clock.now()
         clusters.set_impersonation(cluster, body.validated_data["on"], by=by, now=now)
+        return self._shown(cluster)
+
+    @extend_schema(
+        request=ShortLivedTokensSerializer,
+        responses=ClusterDetailSerializer,
+        summary="Ask a member for tokens that end",
+    )
+    @action(detail=True, methods=["put"], url_path="short-lived-tokens")
+    def short_lived_tokens(self, request: Request, name: str) -> Response:
+        """Refused where the cluster no longer accepts what it was joined with, which would be used again."""
+        cluster, body = self.get_object(), ShortLivedTokensSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        turn = member_tokens.turn_on if body.validated_data["on"] else member_tokens.turn_off
+        turn(cluster, by=request.user.get_username(), now=clock.now())
         return self._shown(cluster)
 
     @extend_schema(request=None, responses=ClusterDetailSerializer, summary="Place nothing more here")

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from fleet.core import token_scopes
 from fleet.errors import FieldFault, InvalidInput
-from fleet.models import Cluster, Event, Node, Token
+from fleet.models import Cluster, Event, Node, Token, credentials_state
 
 
 class CountSerializer(serializers.Serializer[Any]):
@@ -79,12 +79,26 @@ class PermissionSerializer(serializers.Serializer[Any]):
     needed_for = serializers.CharField()
 
 
+class CredentialsStateSerializer(serializers.Serializer[Any]):
+    on = serializers.BooleanField(help_text="whether the member is asked for tokens that end")
+    short_lived = serializers.BooleanField(help_text="whether such a token is used there now")
+    reason = serializers.CharField()
+    message = serializers.CharField()
+    since = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+
+
 class ClusterDetailSerializer(ClusterSerializer):
     permissions = PermissionSerializer(many=True, read_only=True)
+    credentials = serializers.SerializerMethodField(help_text="as the condition ShortLivedCredentials; never the token")
 
     class Meta(ClusterSerializer.Meta):
-        fields = (*ClusterSerializer.Meta.fields, "permissions")
+        fields = (*ClusterSerializer.Meta.fields, "permissions", "credentials")
         read_only_fields = fields
+
+    @extend_schema_field(CredentialsStateSerializer)
+    def get_credentials(self, cluster: Cluster) -> Mapping[str, Any]:
+        return CredentialsStateSerializer(credentials_state(cluster)).data
 
 
 class JoinSerializer(serializers.Serializer[Any]):
@@ -110,6 +124,12 @@ class CredentialsSerializer(serializers.Serializer[Any]):
 class ImpersonationSerializer(serializers.Serializer[Any]):
     on = serializers.BooleanField(
         help_text="whether the member is asked in the names of persons, so that its own RBAC and audit see them"
+    )
+
+
+class ShortLivedTokensSerializer(serializers.Serializer[Any]):
+    on = serializers.BooleanField(
+        help_text="whether the member is asked for tokens that end; true asks again where it issued none"
     )
 
 

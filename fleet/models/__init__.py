@@ -8,7 +8,7 @@ from fleet.models.field_owners import FieldOwners
 from fleet.models.hold import Hold
 from fleet.models.identity import Identity
 from fleet.models.journal import JournalEntry
-from fleet.models.member_credentials import MemberCredentials
+from fleet.models.member_credentials import CredentialsState, MemberCredentials, credentials_state
 from fleet.models.namespace_policy import NamespacePolicy
 from fleet.models.node import Node
 from fleet.models.pod import Pod
@@ -31,7 +31,9 @@ __all__ = [
     "Lease",
     "LeaseRequests",
     "LoginCode",
+    "CredentialsState",
     "MemberCredentials",
+    "credentials_state",
     "NamespacePolicy",
     "Node",
     "OidcIdentity",

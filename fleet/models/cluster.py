@@ -40,6 +40,8 @@ class Cluster(models.Model):
     cordoned = models.BooleanField(default=False)
     impersonation = models.BooleanField(default=False, db_default=False)
     """Whether what a person asks of the member, or sends there, is asked in that person's name."""
+    short_lived_tokens = models.BooleanField(default=True, db_default=True)
+    """Whether the member is asked for tokens that end, to be used in the place of what it was joined with."""
 
     state = models.CharField(max_length=16, choices=State.choices, default=State.UNKNOWN)
     state_reason = models.CharField(max_length=64, blank=True)

@@ -11,6 +11,7 @@ from fleet.models import Cluster, Node
 from simulator.controller_manager import Shape
 from simulator.member import SimulatedMember
 from tests.console.builders import go, settled, sign_in
+from tests.support.people import person
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -120,3 +121,28 @@ def test_it_speaks_chinese_in_the_dark(page, axe, north):
         assert (path, axe(page)) == (path, [])
     page.goto("/submit")
     expect(page.get_by_role("heading", name="提交作业")).to_be_visible()
+
+
+def test_an_admin_sees_and_changes_how_a_cluster_is_accessed(page, north, axe):
+    sign_in(page, at="/fleet/north")
+    people = page.get_by_role("group", name="Impersonation")
+    expect(people).to_contain_text("Everything reaches the cluster as the fleet’s own account")
+    people.get_by_role("button", name="Turn on").click()
+    dialog = page.get_by_role("dialog", name="Ask north in the names of persons?")
+    assert axe(page) == []
+    dialog.get_by_role("button", name="Turn on").click()
+    expect(people).to_contain_text("its own RBAC and audit see who it was")
+    tokens = page.get_by_role("group", name="Short-lived tokens")
+    expect(tokens).to_contain_text("What the cluster was joined with is used")
+    tokens.get_by_role("button", name="Turn off").click()
+    page.get_by_role("dialog", name="Use what north was joined with?").get_by_role("button", name="Turn off").click()
+    expect(tokens.get_by_role("button", name="Turn on")).to_be_visible()
+    expect(tokens).to_contain_text("turned off for this cluster")
+
+
+def test_a_viewer_sees_it_and_is_told_why_it_cannot_change_it(page, aside, north):
+    aside(person, "vic", ("viewer", "default"))
+    sign_in(page, "vic", at="/fleet/north")
+    button = page.get_by_role("group", name="Impersonation").get_by_role("button", name="Turn on")
+    expect(button).to_have_attribute("aria-disabled", "true")
+    expect(button).to_have_attribute("aria-description", re.compile("."))

@@ -21,7 +21,7 @@ from fleet.kube.schema.schemas import Schema
 from fleet.kube.server.kinds import Object, Write
 from fleet.kube.tables import AGE, Column
 from fleet.kubeapi.objects.kinds import RowKind, head, stamp
-from fleet.models import Cluster
+from fleet.models import Cluster, credentials_state
 from fleet.services.clusters import clusters
 
 CLUSTERS = Resource("cluster.karmada.io", "v1alpha1", "clusters", "Cluster", namespaced=False)
@@ -231,16 +231,13 @@ def _dispatch(row: Cluster) -> Object:
 
 def _credentials(row: Cluster) -> Object:
     """Whether the fleet uses a token there that the member issued for a while, or what the member was joined with."""
-    known = getattr(row, "credentials", None)
-    is_bounded = known is not None and known.expires_at is not None
-    reason = known.reason if known is not None and known.reason else "NotAsked"
-    message = known.message if known is not None else ""
+    state = credentials_state(row)
     return {
         "type": "ShortLivedCredentials",
-        "status": "True" if is_bounded else "False",
-        "reason": reason,
-        "message": message or "the credentials that the member was joined with are used",
-        "lastTransitionTime": stamp(known.since if known is not None and known.since else row.joined_at),
+        "status": "True" if state.short_lived else "False",
+        "reason": state.reason,
+        "message": state.message,
+        "lastTransitionTime": stamp(state.since),
     }
 
 

@@ -54,7 +54,7 @@ def renew(cluster: Cluster, kubeconfig_text: str, *, context: str = "", by: str,
     access = parse_kubeconfig(kubeconfig_text, context)
     findings = probe(access)
     with transaction.atomic():
-        row = _locked(cluster)
+        row = locked(cluster)
         _refuse_another(row, findings.member_uid)
         _refuse_without_impersonation(row, findings)
         row.access, row.server = member_clients.stored(access), access.server
@@ -130,7 +130,7 @@ def take(cluster: Cluster, findings: Findings, now: datetime) -> list[str]:
 def detach(cluster: Cluster, *, by: str, now: datetime, force: bool = False) -> None:
     """Removes the cluster from the fleet. Refused while jobs or other objects are still there, unless forced."""
     with transaction.atomic():
-        row = _locked(cluster)
+        row = locked(cluster)
         vetoes = [str(answer) for _, answer in signals.detaching.send(sender=Cluster, cluster=row) if answer]
         if vetoes and not force:
             raise Conflict(f"{row.name} cannot leave yet: {'; '.join(vetoes)}")
@@ -156,7 +156,7 @@ def _objects_in(cluster: Cluster) -> Iterator[journal.Change]:
 def cordon(cluster: Cluster, on: bool, *, by: str, now: datetime) -> Cluster:
     """A cordoned cluster keeps its jobs and gets no new ones."""
     with transaction.atomic():
-        row = _locked(cluster)
+        row = locked(cluster)
         if row.cordoned == on:
             return row
         row.cordoned = on
@@ -170,7 +170,7 @@ def cordon(cluster: Cluster, on: bool, *, by: str, now: datetime) -> Cluster:
 def drain(cluster: Cluster, *, by: str, now: datetime) -> Cluster:
     """A drained cluster loses its jobs, each when it tolerates the taint no longer, and gets no new ones."""
     with transaction.atomic():
-        row = _locked(cluster)
+        row = locked(cluster)
         if row.drained:
             return row
         key, effect = tags.DRAIN
@@ -183,7 +183,7 @@ def drain(cluster: Cluster, *, by: str, now: datetime) -> Cluster:
 def reopen(cluster: Cluster, *, by: str, now: datetime) -> Cluster:
     """Neither cordoned nor drained any more; every other taint stays."""
     with transaction.atomic():
-        row = _locked(cluster)
+        row = locked(cluster)
         if not row.cordoned and not row.drained:
             return row
         row.cordoned = False
@@ -198,7 +198,7 @@ def set_impersonation(cluster: Cluster, on: bool, *, by: str, now: datetime) -> 
     if on:
         impersonation.require_rights(cluster)
     with transaction.atomic():
-        row = _locked(cluster)
+        row = locked(cluster)
         if row.impersonation == on:
             return row
         row.impersonation = on
@@ -213,7 +213,7 @@ def set_labels(cluster: Cluster, labels: Mapping[str, str], *, by: str, now: dat
     offer = replace(cluster.offer, scheduler=scheduler)
     _refuse([*tags.label_faults(labels), *fits.faults(labels, offer), *prices.faults(labels)])
     with transaction.atomic():
-        row = _locked(cluster)
+        row = locked(cluster)
         if row.labels != dict(labels):
             row.labels = dict(labels)
             _changed(row, "LabelsChanged", f"{by} changed the labels", now, "labels")
@@ -224,7 +224,7 @@ def set_annotations(cluster: Cluster, annotations: Mapping[str, str], *, by: str
     """Replaces all annotations: notes of people and tools, on which nothing depends."""
     _refuse(tags.annotation_faults(annotations))
     with transaction.atomic():
-        row = _locked(cluster)
+        row = locked(cluster)
         if row.annotations != dict(annotations):
             row.annotations = dict(annotations)
             announce(row, ["annotations"], now)
@@ -238,7 +238,7 @@ def set_taints(cluster: Cluster, taints: Sequence[Taint], *, by: str, now: datet
         (f"taints[{i}].key", "is kept by the heartbeat") for i, t in enumerate(taints) if t["key"] in _HEALTH_TAINTS
     )
     with transaction.atomic():
-        row = _locked(cluster)
+        row = locked(cluster)
         since = {(t["key"], t["effect"]): t["timeAdded"] for t in row.taints if t.get("timeAdded")}
         kept = [t for t in row.taints if t["key"] in _HEALTH_TAINTS]
         wanted = [_taint(t, since.get((t["key"], t["effect"]), now.isoformat())) for t in taints]
@@ -312,7 +312,8 @@ def refuse_known(member_uid: str) -> None:
         raise Conflict(f"This cluster is a member already, under the name {other.name}.")
 
 
-def _locked(cluster: Cluster) -> Cluster:
+def locked(cluster: Cluster) -> Cluster:
+    """The row of now, for the transaction; raises `NotFound` where the cluster has left."""
     row = Cluster.objects.select_for_update(no_key=True).filter(pk=cluster.pk).first()
     if row is None:
         raise NotFound(f"The cluster {cluster.name} has left the fleet.")

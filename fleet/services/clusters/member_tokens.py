@@ -17,12 +17,13 @@ from django.db.models import F, Q, QuerySet
 from structlog import get_logger
 
 from fleet.changes import events
+from fleet.errors import Conflict, InvalidInput
 from fleet.kube.resources import SERVICE_ACCOUNTS
 from fleet.member.client import Access, MemberClient
 from fleet.member.errors import MemberAway, MemberError, MemberMissing
 from fleet.models import Cluster, MemberCredentials
 from fleet.services.clusters import clusters
-from fleet.services.members import member_clients
+from fleet.services.members import member_clients, member_facts
 
 log = get_logger(__name__)
 Reason = MemberCredentials.Reason
@@ -55,9 +56,9 @@ def start(now: datetime) -> list[threading.Thread]:
     """Begins to ask the members that are due, as many as there are free threads; does not wait for their answers."""
     if not settings.CONVOY_MEMBERS.token_s:
         for row in MemberCredentials.objects.filter(expires_at__isnull=False):
-            _restore(row, now)
+            _restore(row)
         return []
-    unknown = Cluster.objects.filter(credentials=None).only("pk")
+    unknown = Cluster.objects.filter(credentials=None, short_lived_tokens=True).only("pk")
     MemberCredentials.objects.bulk_create((MemberCredentials(cluster=row) for row in unknown), ignore_conflicts=True)
     threads = []
     for row in _due(now)[:_AT_ONCE]:
@@ -73,13 +74,53 @@ def start(now: datetime) -> list[threading.Thread]:
     return threads
 
 
+def turn_on(cluster: Cluster, *, by: str, now: datetime) -> Cluster:
+    """The member is asked for a token within a minute, also where it was on and the member issued none."""
+    with transaction.atomic():
+        row = clusters.locked(cluster)
+        MemberCredentials.objects.filter(cluster_id=row.pk, expires_at=None).update(due_at=None, checked_at=None)
+        _switch(row, True, f"{by} turned short-lived tokens on", now)
+    return row
+
+
+def turn_off(cluster: Cluster, *, by: str, now: datetime) -> Cluster:
+    """Back to what the member was joined with; refused where that is no longer answered, for nothing else would be left."""
+    known = MemberCredentials.objects.select_related("cluster").filter(cluster_id=cluster.pk).first()
+    if known is not None and known.expires_at is not None:
+        _require_joined(known)
+    with transaction.atomic():
+        row = clusters.locked(cluster)
+        known = MemberCredentials.objects.filter(cluster_id=row.pk).first()
+        if known is not None:
+            _use_joined(row, known)
+        _switch(row, False, f"{by} turned short-lived tokens off", now)
+    return row
+
+
+def _switch(row: Cluster, on: bool, message: str, now: datetime) -> None:
+    if row.short_lived_tokens == on:
+        return
+    row.short_lived_tokens = on
+    clusters.announce(row, ["short_lived_tokens"], now)
+    events.record(clusters.change(row), "ShortLivedTokensChanged", message, now)
+
+
+def _require_joined(known: MemberCredentials) -> None:
+    name = known.cluster.name
+    try:
+        member_facts.probe(_joined(known))
+    except InvalidInput as e:
+        remedy = f"give new credentials first (convoy cluster renew {name})"
+        raise Conflict(f"{name} no longer accepts what it was joined with: {remedy}. It says: {e.message}") from e
+
+
 def _due(now: datetime) -> QuerySet[MemberCredentials]:
     """Also a member that fails although its token has not ended: the token may be refused, as after a restore there."""
     is_due = Q(due_at=None) | Q(due_at__lte=now) | Q(cluster__failing_since__isnull=False, expires_at__isnull=False)
     # One that is farther away is of a clock that was wrong.
     is_free = Q(checked_at=None) | Q(checked_at__lte=now - _PAUSE) | Q(checked_at__gt=now + _PAUSE)
     return (
-        MemberCredentials.objects.filter(is_due, is_free)
+        MemberCredentials.objects.filter(is_due, is_free, cluster__short_lived_tokens=True)
         .select_related("cluster")
         .order_by(F("checked_at").asc(nulls_first=True), "pk")
     )
@@ -165,10 +206,10 @@ def _username(client: MemberClient) -> str:
 
 
 def write(row: MemberCredentials, outcome: Outcome, now: datetime) -> None:
-    """Puts the answer on the rows; not when the credentials were renewed by hand while the member was asked."""
+    """Puts the answer on the rows; not when credentials were renewed, or tokens turned off, while the member was asked."""
     with transaction.atomic():
         cluster = Cluster.objects.select_for_update(no_key=True).filter(pk=row.cluster_id).first()
-        if cluster is None or cluster.access != row.cluster.access:
+        if cluster is None or not cluster.short_lived_tokens or cluster.access != row.cluster.access:
             return
         joined, has_ended = _joined(row), row.expires_at is None or row.expires_at <= now
         if outcome.expires_at is not None:
@@ -203,12 +244,17 @@ def _note(row: MemberCredentials, cluster: Cluster, outcome: Outcome, now: datet
     events.record(clusters.change(cluster), outcome.reason.value, outcome.message, now, warning=is_fault)
 
 
-def _restore(row: MemberCredentials, now: datetime) -> None:
+def _restore(row: MemberCredentials) -> None:
     """The setting was turned off: back to what the member was joined with."""
     with transaction.atomic():
         cluster = Cluster.objects.select_for_update(no_key=True).filter(pk=row.cluster_id).first()
-        if cluster is None:
-            return
-        cluster.access = row.joined
+        if cluster is not None:
+            _use_joined(cluster, row)
+
+
+def _use_joined(cluster: Cluster, known: MemberCredentials) -> None:
+    """Forgets the token, inside a transaction that has locked the cluster."""
+    if known.expires_at is not None:
+        cluster.access = known.joined
         cluster.save(update_fields=["access"])
-        row.delete()
+    known.delete()

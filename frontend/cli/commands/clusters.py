@@ -65,6 +65,18 @@ def impersonate(
     run.screen.line(f"cluster/{name} is asked {'as the fleet' if off else 'in the names of persons'}")
 
 
+@app.command()
+def tokens(
+    context: typer.Context,
+    name: Name,
+    off: Annotated[bool, typer.Option("--off", help="Use what the cluster was joined with.")] = False,
+) -> None:
+    """Ask a cluster for tokens that end, and use them in the place of its kubeconfig's credentials."""
+    run = session.session_of(context)
+    run.api.put(at("clusters", name, "short-lived-tokens"), {"on": not off})
+    run.screen.line(f"cluster/{name} {'uses what it was joined with' if off else 'is asked for tokens that end'}")
+
+
 @app.command("list")
 def listing(context: typer.Context, output: get.How = get.Output.TABLE, watch: get.Watch = False) -> None:
     """List the member clusters."""

@@ -174,6 +174,8 @@ def _cluster(run: Session, item: Item) -> None:
     if item.get("taints"):
         _evictions(run, run.api.get(at("clusters", item["name"], "evictions")))
     _pair(run, "Impersonation", "yes" if item.get("impersonation") else "no")
+    credentials = item.get("credentials") or {}
+    _pair(run, "Credentials", f"{credentials.get('reason')}: {credentials.get('message')}" if credentials else "")
     _pair(run, "Version", item.get("version"))
     _pair(run, "Region", item.get("region"))
     _pair(run, "Zone", item.get("zone"))

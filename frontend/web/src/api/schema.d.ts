@@ -323,6 +323,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{name}/short-lived-tokens/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Ask a member for tokens that end
+         * @description Refused where the cluster no longer accepts what it was joined with, which would be used again.
+         */
+        put: operations["clusters_short_lived_tokens_update"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{name}/silence/": {
         parameters: {
             query?: never;
@@ -1954,6 +1974,8 @@ export interface components {
             readonly simulated: boolean;
             readonly resource_version: number;
             readonly permissions: components["schemas"]["Permission"][];
+            /** @description as the condition ShortLivedCredentials; never the token */
+            readonly credentials: components["schemas"]["CredentialsState"];
         };
         ClusterExplained: {
             cluster: string;
@@ -2038,6 +2060,18 @@ export interface components {
             kubeconfig: string;
             /** @default  */
             context: string;
+        };
+        CredentialsState: {
+            /** @description whether the member is asked for tokens that end */
+            on: boolean;
+            /** @description whether such a token is used there now */
+            short_lived: boolean;
+            reason: string;
+            message: string;
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            expires_at: string | null;
         };
         Deleted: {
             kind: string;
@@ -3753,6 +3787,10 @@ export interface components {
             /** Format: double */
             score?: number;
         };
+        ShortLivedTokensRequest: {
+            /** @description whether the member is asked for tokens that end; true asks again where it issued none */
+            on: boolean;
+        };
         SignInRequest: {
             username: string;
             password: string;
@@ -4512,6 +4550,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    clusters_short_lived_tokens_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShortLivedTokensRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["ShortLivedTokensRequest"];
+                "multipart/form-data": components["schemas"]["ShortLivedTokensRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClusterDetail"];
+                };
             };
         };
     };

@@ -18,6 +18,7 @@ export type Role = Schemas['Role'];
 export type Session = Schemas['Session'];
 export type Capacity = Schemas['Amount'];
 export type Cluster = Schemas['Cluster'];
+export type ClusterDetail = Schemas['ClusterDetail'];
 export type Evictions = Schemas['Evictions'];
 export type ClusterState = Cluster['state'];
 export type Node = Schemas['Node'];

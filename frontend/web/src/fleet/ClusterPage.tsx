@@ -10,6 +10,7 @@ import { CopyAs } from '../ui/CopyAs.tsx';
 import { Empty } from '../ui/Message.tsx';
 import { JobsOverTime } from '../series/JobsOverTime.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
+import { ClusterAccess } from './ClusterAccess.tsx';
 import { ClusterActions } from './ClusterActions.tsx';
 import { ClusterCard } from './ClusterCard.tsx';
 import { commandsOfCluster } from './commands.ts';
@@ -43,6 +44,7 @@ export default function ClusterPage() {
               {cluster && hasToBeLeft(cluster) && <DrainPanel name={name} />}
               <GpuMap name={name} cluster={cluster} />
               <JobsOverTime of={{ cluster: name }} />
+              <ClusterAccess name={name} />
               <NodesPanel key={name} name={name} cluster={cluster} />
             </>
           )}

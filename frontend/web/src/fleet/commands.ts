@@ -24,6 +24,17 @@ export function commandsToSteer(action: Steering, cluster: Cluster): Commands {
   return { kubectl: patch, cli: convoy('cluster', action, name), curl: curl(`${pathOf(name)}${action}/`, 'POST') };
 }
 
+/** What a fleet admin turns on and off of the access to a cluster. */
+export type AccessSetting = 'people' | 'tokens';
+
+export function commandsOfAccess(setting: AccessSetting, on: boolean, name: string): Commands {
+  const [verb, part] = { people: ['impersonate', 'impersonation'], tokens: ['tokens', 'short-lived-tokens'] }[setting] as [string, string];
+  return {
+    cli: convoy('cluster', verb, name, ...(on ? [] : ['--off'])),
+    curl: curl(`${pathOf(name)}${part}/`, 'PUT', { on }),
+  };
+}
+
 export function commandsToJoin(name: string): Commands {
   return { cli: `convoy cluster join ${quoted(name || 'NAME')} --kubeconfig FILE` };
 }

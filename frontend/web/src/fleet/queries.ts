@@ -2,7 +2,7 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
-import type { Cluster, GpuMap, GpuModel, Groups, Job, JobEvent, Node, Page, Queue, WhatIf } from '../api/types.ts';
+import type { Cluster, ClusterDetail, GpuMap, GpuModel, Groups, Job, JobEvent, Node, Page, Queue, WhatIf } from '../api/types.ts';
 import type { Scope } from '../scope/scope.ts';
 
 const SWEEP_MS = 30_000;
@@ -12,6 +12,15 @@ export const clustersQuery = queryOptions({
   queryFn: ({ signal }) => api.get<Page<Cluster>>('clusters/', { query: { page_size: 200 }, signal }),
   refetchInterval: SWEEP_MS,
 });
+
+/** One cluster with the rights and the credentials that the fleet has there. */
+export function clusterQuery(name: string) {
+  return queryOptions({
+    queryKey: ['clusters', 'list', 'detail', name],
+    queryFn: ({ signal }) => api.get<ClusterDetail>(`clusters/${encodeURIComponent(name)}/`, { signal }),
+    refetchInterval: SWEEP_MS,
+  });
+}
 
 /** The namespaces there are jobs of. */
 export const namespacesQuery = queryOptions({

@@ -159,7 +159,74 @@ def test_it_puts_back_what_was_joined_with_when_it_is_turned_off(joined, setting
     tend()
     settings.CONVOY_MEMBERS = MemberSettings(token_s=0)
     tend()
-    assert Cluster.objects.get().access == joined.access and condition() == ("False", "NotAsked")
+    assert Cluster.objects.get().access == joined.access and condition() == ("False", "TurnedOff")
+
+
+def turn(client, on: bool):
+    return client.put("/api/v1/clusters/north/short-lived-tokens/", {"on": on}, format="json")
+
+
+def test_an_admin_turns_them_off_and_on_for_one_member(joined, as_admin):
+    tend()
+    shown = as_admin.get("/api/v1/clusters/north/").json()["credentials"]
+    assert shown["on"] and shown["short_lived"] and shown["reason"] == "TokenRequested" and shown["expires_at"]
+    answer = turn(as_admin, False)
+    assert answer.status_code == 200 and Cluster.objects.get().access == joined.access and works()
+    shown = answer.json()["credentials"]
+    assert not shown["on"] and not shown["short_lived"] and shown["reason"] == "TurnedOff"
+    assert condition() == ("False", "TurnedOff")
+    tend(timezone.now() + timedelta(hours=2))
+    assert Cluster.objects.get().access == joined.access, "nobody asks for a token now"
+    assert turn(as_admin, True).json()["credentials"]["reason"] == "NotAsked"
+    tend()
+    assert condition() == ("True", "TokenRequested")
+    changes = Event.objects.filter(reason="ShortLivedTokensChanged").order_by("id").values_list("message", flat=True)
+    assert [each.partition(" ")[2] for each in changes] == ["turned short-lived tokens off", "turned short-lived tokens on"]
+
+
+def test_a_second_time_changes_nothing_but_asks_again_where_the_member_issued_none(joined, as_admin, north):
+    with admin_of(north) as client:
+        client.delete(SERVICE_ACCOUNTS.path("convoy-system", "convoy"))
+    tend()
+    assert known().due_at is not None
+    assert turn(as_admin, True).status_code == 200 and known().due_at is None
+    assert not Event.objects.filter(reason="ShortLivedTokensChanged").exists()
+    assert turn(as_admin, False).status_code == turn(as_admin, False).status_code == 200
+    assert Event.objects.filter(reason="ShortLivedTokensChanged").count() == 1
+
+
+def test_they_stay_on_where_the_member_no_longer_accepts_what_it_was_joined_with(joined, as_admin):
+    tend()
+    row = known()
+    row.joined = {**row.joined, "token": "ended"}
+    row.save()
+    used = Cluster.objects.get().access
+    answer = turn(as_admin, False)
+    assert answer.status_code == 409 and "convoy cluster renew north" in answer.content.decode()
+    assert Cluster.objects.get().access == used and condition() == ("True", "TokenRequested")
+
+
+def test_a_token_that_arrives_after_they_were_turned_off_is_not_used(joined, as_admin):
+    MemberCredentials.objects.create(cluster=joined)
+    row, outcome = known(), member_tokens.ask(known(), timezone.now())
+    turn(as_admin, False)
+    member_tokens.write(row, outcome, timezone.now())
+    assert outcome.token and Cluster.objects.get().access == joined.access
+
+
+def test_they_stay_off_when_credentials_are_renewed_by_hand(joined, as_admin, north):
+    turn(as_admin, False)
+    clusters.renew(Cluster.objects.get(), kubeconfig(north, issued(north, 7200)), by="ada", now=timezone.now())
+    tend()
+    assert condition() == ("False", "TurnedOff") and not MemberCredentials.objects.exists()
+
+
+def test_no_answer_shows_a_token(joined, as_admin):
+    tend()
+    row = known()
+    for path in ("/api/v1/clusters/", "/api/v1/clusters/north/"):
+        content = as_admin.get(path).content.decode()
+        assert row.joined["token"] not in content and row.cluster.access["token"] not in content
 
 
 def test_it_leaves_a_member_alone_that_does_not_answer(joined, north):
