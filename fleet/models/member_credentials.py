@@ -51,9 +51,9 @@ def credentials_state(cluster: Cluster) -> CredentialsState:
     if not settings.CONVOY_MEMBERS.token_s:
         reason, message = "TurnedOff", "CONVOY_MEMBER_TOKEN_S is 0: no member is asked for tokens"
     elif not cluster.short_lived_tokens:
-        reason, message = "TurnedOff", "turned off for this cluster: what it was joined with is used"
+        reason, message = "TurnedOff", "short-lived tokens are turned off for this cluster"
     elif known is not None and known.reason:
         reason, message = known.reason, known.message
     else:
-        reason, message = "NotAsked", "the credentials that the member was joined with are used"
+        reason, message = "NotAsked", "the member has not been asked for a token yet"
     return CredentialsState(cluster.short_lived_tokens, expires_at is not None, reason, message, since, expires_at)

@@ -137,7 +137,7 @@ def test_an_admin_sees_and_changes_how_a_cluster_is_accessed(page, north, axe):
     tokens.get_by_role("button", name="Turn off").click()
     page.get_by_role("dialog", name="Use what north was joined with?").get_by_role("button", name="Turn off").click()
     expect(tokens.get_by_role("button", name="Turn on")).to_be_visible()
-    expect(tokens).to_contain_text("turned off for this cluster")
+    expect(tokens).to_contain_text("turned off for this cluster", ignore_case=True)
 
 
 def test_a_viewer_sees_it_and_is_told_why_it_cannot_change_it(page, aside, north):
