@@ -181,7 +181,10 @@ def test_an_admin_turns_them_off_and_on_for_one_member(joined, as_admin):
     tend()
     assert condition() == ("True", "TokenRequested")
     changes = Event.objects.filter(reason="ShortLivedTokensChanged").order_by("id").values_list("message", flat=True)
-    assert [each.partition(" ")[2] for each in changes] == ["turned short-lived tokens off", "turned short-lived tokens on"]
+    assert [each.partition(" ")[2] for each in changes] == [
+        "turned short-lived tokens off",
+        "turned short-lived tokens on",
+    ]
 
 
 def test_a_second_time_changes_nothing_but_asks_again_where_the_member_issued_none(joined, as_admin, north):
