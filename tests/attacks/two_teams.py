@@ -188,8 +188,8 @@ OF_ONE_OBJECT: dict[str, Any] = {
     **dict.fromkeys(
         (
             "clusters", "clusters/check", "clusters/cordon", "clusters/credentials", "clusters/drain", "clusters/impersonation",
-            "clusters/revive",
-            "clusters/short-lived-tokens", "clusters/silence", "clusters/uncordon", "dependents", "grants", "jobs", "jobs/resize", "jobs/resume",
+            "clusters/revive", "clusters/short-lived-tokens",
+            "clusters/silence", "clusters/uncordon", "dependents", "grants", "jobs", "jobs/resize", "jobs/resume",
             "jobs/suspend",
             "keys/rotation", "leads", "login/code", "login/token",
             "namespaces", "policies", "queues/drain", "queues/hold", "queues/open", "queues/stop", "second-factor",
