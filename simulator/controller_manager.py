@@ -6,13 +6,13 @@ from pathlib import Path
 
 from fleet.kube.resources import NODES
 from fleet.member import discovery
-from fleet.member.client import MemberClient
+from fleet.member.client import MemberClient, Object
 from simulator.machinery.clock import Clock
 from simulator.machinery.controller import Cluster, Controller
 from simulator.node.devices import Devices
 from simulator.node.kubelet import Kubelet
 from simulator.node.logs import Logs
-from simulator.node.nodes import POWER, NodeLifecycle, Pool, make_nodes
+from simulator.node.nodes import POWER, RECLAIM, NodeLifecycle, Pool, make_nodes
 from simulator.operators.controller import Operators
 from simulator.operators.gc import Collector
 from simulator.operators.job.controller import JobController
@@ -73,14 +73,7 @@ class ControllerManager:
 
     def start(self) -> None:
         """Creates the nodes and starts the controllers. Returns when all are running."""
-        make_nodes(
-            self._client,
-            self._name,
-            list(self._shape.pools),
-            labels=self._shape.labels,
-            version=self._version,
-            now=self._cluster.clock.now(),
-        )
+        self._make_nodes()
         self._cluster.start()
         for controller in self._controllers:
             controller.start()
@@ -97,9 +90,33 @@ class ControllerManager:
             controller.stop()
 
     def switch_node(self, node: str, *, on: bool) -> None:
-        """Powers a node off or on. Raises MemberMissing if there is no such node."""
+        """Powers a node off or on; one that was reclaimed is there again. Raises MemberMissing if there is no such node."""
+        if on:
+            self._make_nodes()
         power = None if on else "off"
-        self._client.merge_patch(NODES.path(name=node), {"metadata": {"annotations": {POWER: power}}})
+        taints = {"spec": {"taints": self._taints_but_reclaim(node)}} if on else {}
+        self._client.merge_patch(NODES.path(name=node), {"metadata": {"annotations": {POWER: power}}, **taints})
+
+    def reclaim_node(self, node: str, notice_s: float) -> None:
+        """Takes the node back after so many simulated seconds. Raises MemberMissing if there is no such node."""
+        clock = self._cluster.clock
+        taint = {"key": RECLAIM, "value": str(round(clock.now() + clock.real(notice_s))), "effect": "NoSchedule"}
+        taints = [*self._taints_but_reclaim(node), taint]
+        self._client.merge_patch(NODES.path(name=node), {"spec": {"taints": taints}})
+
+    def _taints_but_reclaim(self, node: str) -> list[Object]:
+        spec = self._client.get(NODES.path(name=node)).get("spec") or {}
+        return [taint for taint in spec.get("taints") or [] if taint.get("key") != RECLAIM]
+
+    def _make_nodes(self) -> None:
+        make_nodes(
+            self._client,
+            self._name,
+            list(self._shape.pools),
+            labels=self._shape.labels,
+            version=self._version,
+            now=self._cluster.clock.now(),
+        )
 
     def crash_pod(self, key: str, code: int = 1) -> bool:
         return self.kubelet.crash(key, code)

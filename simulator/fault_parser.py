@@ -21,7 +21,11 @@ USAGE = {
     "node-up": "node-up NODE",
     "deny": "deny NAMESPACE/SERVICEACCOUNT",
     "crash-pod": "crash-pod NAMESPACE/POD [EXIT CODE]",
+    "reclaim": "reclaim NODE [NOTICE]",
 }
+
+RECLAIM_NOTICE_S = 120.0
+"""Simulated seconds, of which a spot market gives between 30 and 300."""
 
 
 class BadFault(ValueError):
@@ -32,7 +36,7 @@ class BadFault(ValueError):
 class Fault:
     kind: str
     amount: float = 0.0
-    """Seconds (slow), a share of the requests (flaky, reset), 1 or 0 (stale), the exit code (crash-pod)."""
+    """Seconds (slow), a share of the requests (flaky, reset), 1 or 0 (stale), the exit code (crash-pod), seconds (reclaim)."""
     target: str = ""
     """A node, ``namespace/pod`` or ``namespace/account``."""
 
@@ -64,6 +68,8 @@ def parse(words: list[str]) -> Fault:
                 return Fault(kind, target=account)
             case "crash-pod", [pod, *code] if pod.count("/") == 1 and len(code) < 2:
                 return Fault(kind, _between(code[0], 1, 255) if code else 1.0, pod)
+            case "reclaim", [node, *notice] if len(notice) < 2:
+                return Fault(kind, seconds(notice[0]) if notice else RECLAIM_NOTICE_S, node)
     except ValueError as e:
         raise BadFault(f"{USAGE[kind]}: {e}") from e
     raise BadFault(f"{' '.join(words) or 'nothing'!r} is not a fault: {', '.join(USAGE.values())}")

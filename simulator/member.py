@@ -146,12 +146,22 @@ class SimulatedMember:
                 self.faults.stale_watch = bool(fault.amount)
             case "node-down" | "node-up":
                 self._switch_node(fault.target, on=fault.kind == "node-up")
+            case "reclaim":
+                self._reclaim_node(fault.target, fault.amount)
             case "deny":
                 self.faults.denied.add(fault.target)
             case "crash-pod":
                 if not self._manager or not self._manager.crash_pod(fault.target, int(fault.amount)):
                     raise BadFault(f"no pod {fault.target} runs on {self.name}")
         return f"{self.name}: {fault.kind} {fault.target or (f'{fault.amount:g}' if fault.amount else '')}".rstrip()
+
+    def _reclaim_node(self, node: str, notice_s: float) -> None:
+        if self._manager is None:
+            raise BadFault(f"{self.name} is not started")
+        try:
+            self._manager.reclaim_node(node, notice_s)
+        except MemberError as e:
+            raise BadFault(f"{self.name}: {e.message}") from e
 
     def _clear_faults(self) -> None:
         self.faults.away = self.faults.stale_watch = False

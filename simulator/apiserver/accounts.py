@@ -1,7 +1,8 @@
 """ServiceAccounts of a simulated member: their tokens and permissions.
 
 A simulated member has no RBAC objects. Every ServiceAccount has in its own namespace the permissions that the operators' charts
-grant (DLRover's ``default-role``), and no others: no Secrets, no other namespaces, no cluster-wide objects.
+grant (DLRover's ``default-role``), and no others: no Secrets, no other namespaces, no cluster-wide objects. The supervisor's
+has those of its manifests (``deploy/supervisor-manifests``).
 """
 
 import base64
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fleet.kube.resources import CONFIG_MAPS, ELASTIC_JOBS, PODS, SERVICES
+from fleet.kube.resources import CONFIG_MAPS, ELASTIC_JOBS, LEASES, PODS, SERVICES
 
 READ, WRITE = ("get", "list", "watch"), ("create", "update", "patch", "delete", "deletecollection")
 RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -23,6 +24,7 @@ RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     (ELASTIC_JOBS.group, ELASTIC_JOBS.plural): (*READ, *WRITE),
 }
 """API group and plural -> verbs. ``pods/log`` is read with pods."""
+SUPERVISOR = "system:serviceaccount:arena-system:elastic-job-supervisor"
 SHORTEST_S, LONGEST_S, _USUAL_S = 600, 2**32, 3600
 
 
@@ -41,7 +43,18 @@ class Account:
         return (self.namespace, self.name) == ("convoy-system", "convoy")
 
     def may(self, verb: str, group: str, plural: str, namespace: str) -> bool:
-        return self.is_fleet or namespace == self.namespace and verb in RIGHTS.get((group, plural), ())
+        if self.is_fleet or self.user == SUPERVISOR and verb in _supervisor_verbs(group, plural, namespace):
+            return True
+        return namespace == self.namespace and verb in RIGHTS.get((group, plural), ())
+
+
+def _supervisor_verbs(group: str, plural: str, namespace: str) -> tuple[str, ...]:
+    """Of pods, nodes, and the kinds of jobs, which it finds suspended or with their notices."""
+    if (group, plural) == (LEASES.group, LEASES.plural):
+        return ("get", "create", "update") if namespace == "arena-system" else ()
+    if group == "":
+        return {"pods": (*READ, "patch", "delete"), "nodes": READ}.get(plural, ())
+    return ("get", "list", "patch") if plural.endswith(("jobs", "jobsets", "sparkapplications")) else ()
 
 
 def rules(account: Account) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Creates a member's nodes from its shape, and handles unreachable nodes as Kubernetes does.
 
 The annotation ``convoy.dev/power: "off"`` switches a node off: its Ready condition becomes Unknown, it is tainted unreachable,
-and after the toleration time its pods are deleted (and stay Terminating until the node is back, as in Kubernetes). All
-controllers read this from the API server, so that it survives a restart of the simulator.
+and after the toleration time its pods are deleted (and stay Terminating until the node is back, as in Kubernetes). The taint
+``convoy.dev/reclaim=SECONDS`` says when a node is taken back (seconds since the epoch): it is deleted then, with what runs on
+it. All controllers read this from the API server, so that it survives a restart of the simulator.
 """
 
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from simulator.machinery.objects import (
 from simulator.scheduler.fit import first_untolerated, tolerates
 
 POWER = "convoy.dev/power"
+RECLAIM = "convoy.dev/reclaim"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 NOT_READY = "node.kubernetes.io/not-ready"
 """The taint of every new node on a real API server, until the node is ready."""
@@ -50,6 +52,13 @@ class Pool:
 
 def is_off(node: Object) -> bool:
     return annotations_of(node).get(POWER) == "off"
+
+
+def reclaimed_in_s(node: Object, now: float) -> float | None:
+    """In how many (real) seconds the node is taken back. None: it is not."""
+    taints = (node.get("spec") or {}).get("taints") or []
+    value = next((str(taint.get("value")) for taint in taints if taint.get("key") == RECLAIM), "")
+    return float(value) - now if value.isascii() and value.isdigit() else None
 
 
 def node_names(member: str, pool: Pool) -> list[str]:
@@ -136,8 +145,12 @@ class NodeLifecycle(Controller):
         node = self._nodes.get(f"/{key}")
         if node is None:
             return self._force_away(key)
+        remaining_s = reclaimed_in_s(node, self.clock.now())
+        if remaining_s is not None and remaining_s <= 0:
+            self.client.delete(NODES.path(name=key), uid=uid_of(node))
+            return None
         self._show(node)
-        return self._evict(key) if is_off(node) else None
+        return self._evict(key) if is_off(node) else remaining_s
 
     def _on_pod(self, kind: str, pod: Object) -> None:
         node = self._nodes.get(f"/{node_of(pod)}") if kind == "ADDED" and node_of(pod) else None

@@ -20,13 +20,17 @@ from simulator.shape import parse as parse_shape
         ("crash-pod ai/p", Fault("crash-pod", 1.0, "ai/p")),
         ("crash-pod ai/p 137", Fault("crash-pod", 137.0, "ai/p")),
         ("deny ai/default", Fault("deny", target="ai/default")),
+        ("reclaim n1", Fault("reclaim", 120.0, "n1")),
+        ("reclaim n1 5m", Fault("reclaim", 300.0, "n1")),
     ],
 )
 def test_it_reads_faults(words: str, fault: Fault) -> None:
     assert parse(words.split()) == fault
 
 
-@pytest.mark.parametrize("words", ["", "explode", "slow", "slow soon", "flaky 2", "stale maybe", "crash-pod p"])
+@pytest.mark.parametrize(
+    "words", ["", "explode", "slow", "slow soon", "flaky 2", "stale maybe", "crash-pod p", "reclaim", "reclaim n1 soon"]
+)
 def test_it_refuses_what_is_no_fault(words: str) -> None:
     with pytest.raises(BadFault):
         parse(words.split())
