@@ -6,22 +6,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Max, Q, QuerySet, Subquery, TextField
+from django.db.models import Max, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from fleet.core import fits, prices
 from fleet.db import isolation, prepared
-from fleet.models import Cluster, Hold, Node, Pod
+from fleet.models import Cluster, Hold, Node
 from jobs.core.admission.snapshot import Closed, ClusterState, Quota, Snapshot
 from jobs.core.division import shares
 from jobs.core.division.replicas import Division
 from jobs.core.failover.rules import BLAMED, NOT_THE_CLUSTERS, Past, excluded_until
 from jobs.core.gang import requirements
 from jobs.core.gang.requirements import PodRequirements
-from jobs.core.gang.types import AdmittedGang, CapacityHold, Gang
+from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.life.shares import ShareState
 from jobs.core.placement.fragmentation_scorer import Usual
 from jobs.core.placement.types import Member, Mode, NodeFacts
@@ -30,7 +29,11 @@ from jobs.core.policies.propagation import PolicySpec
 from jobs.core.taints import Taint
 from jobs.kinds import registry
 from jobs.models import Attempt, Binding, ClaimLocation, Job, Policy
-from jobs.snapshot_rows import capacity_hold_of, charge_of, charges_of
+from jobs.snapshot_rows import LIVE as LIVE
+from jobs.snapshot_rows import capacity_hold_of, charges_of
+from jobs.snapshot_running import admitted_at as admitted_at
+from jobs.snapshot_running import load_parts
+from jobs.snapshot_running import load_runners as load_runners
 from jobs.snapshot_topology import Whereabouts, whereabouts
 from quotas import queries as quotas
 from quotas.core.flavors import flavor_of
@@ -43,12 +46,6 @@ WAITING = (
     "generation", "leaf", "leaf_fault", "preemptible", "charge", "state", "shares", "submitted_by",
 )  # fmt: skip
 """What a gang is made of."""
-_RUNNING = (
-    "pk", "uid", "namespace", "name", "leaf", "charge", "preemptible", "priority", "started_at", "cluster__name",
-    "total", "roles", "attempt", "reclaim", "shares", "charged_at", "queued_at",
-)  # fmt: skip
-LIVE = ("Pending", "Running", "Unknown")
-"""Phases of a pod that holds what it asked for."""
 _LEARNED, _LEARNED_FROM = 500, 50
 """Jobs from which the usual mix of pods is learned, and the least that say anything about it."""
 _HALF_LIVES = 12
@@ -57,8 +54,6 @@ Locations = Mapping[str, tuple[str, ...]]
 """Claim, ``namespace/name`` → the clusters that have its data."""
 _CLAIMS_NAMED = 500
 """Of more claims than these the locations of all are read."""
-_JUST_NOW = datetime.max.replace(tzinfo=UTC)
-"""When a job started that has not: there is no work to lose."""
 
 
 def waiting_jobs() -> QuerySet[Job]:
@@ -79,7 +74,9 @@ def load(now: datetime) -> Snapshot:
     evicting = load_runners(leaving_jobs(), quota) if quota else ()
     left = load_runners(left_jobs(), quota) if quota else ()
     facts = (waiting, load_sites(), quota, evicting, left, failures(now), usual_pods())
-    return Snapshot(*facts, settings.CONVOY_CYCLE, settings.CONVOY_WEIGHTS)
+    kept_for = timedelta(seconds=settings.CONVOY_CYCLE.nomination_s)
+    parts = load_parts(charged_jobs(), quota, now, kept_for) if quota else ()
+    return Snapshot(*facts, settings.CONVOY_CYCLE, settings.CONVOY_WEIGHTS, tuple(parts))
 
 
 def failures(now: datetime) -> dict[str, float]:
@@ -271,26 +268,9 @@ def running_jobs() -> QuerySet[Job]:
     return rows.filter(Q(state__in=Job.ON_MEMBER, cluster__isnull=False) | Q(state__in=Job.WAITING))
 
 
-def load_runners(rows: QuerySet[Job], found: Quota) -> tuple[AdmittedGang, ...]:
-    jobs = [job for job in rows.values(*_RUNNING) if job["leaf"] in found.ledger.path_rows]
-    if not jobs:
-        return ()
-    requests = {job["uid"]: {role["name"]: role["request"] for role in job["roles"]} for job in jobs}
-    pods: dict[UUID, list[tuple[str, Mapping[str, int]]]] = defaultdict(list)
-    bound = Pod.objects.filter(job_uid__in=Subquery(rows.values("uid")), phase__in=LIVE).exclude(node="")
-    where = {job["uid"]: job["cluster__name"] for job in jobs}
-    for uid, cluster, role, node in bound.values_list("job_uid", "cluster__name", "role", "node").order_by():
-        # Of a job that is divided, its largest share: more is given back than is counted on.
-        if (request := requests.get(uid, {}).get(role)) and cluster == where[uid]:
-            pods[uid].append((node, request))
-    parts = isolation.apart(
-        "scheduler.running",
-        jobs,
-        lambda some: [_runner(job, pods[job["uid"]]) for job in some],
-        id_of=_id,
-        savepoint=False,
-    )
-    return tuple(runner for part in parts for runner in part)
+def shrinking_jobs() -> QuerySet[Job]:
+    """Jobs that gave back pods for a preemptor, which may be there still."""
+    return Job.objects.filter(shrinks__isnull=False).order_by()
 
 
 def stopped_leaves() -> dict[str, Closed]:
@@ -421,30 +401,3 @@ def _division(job: Mapping[str, Any], spec: PolicySpec | None) -> tuple[Division
     # A job that was stopped whole has no copy left anywhere: what it has completed counts, wherever that was.
     standing = (share.cluster for share in known if is_moving and share.state is not ShareState.LOST)
     return Division(pods, left, tuple(sorted(standing)), fresh=not known), [{**roles[0], "replicas": pods}]
-
-
-def _runner(job: Mapping[str, Any], pods: Sequence[tuple[str, Mapping[str, int]]]) -> AdmittedGang:
-    reclaim = job["reclaim"] or {}
-    return AdmittedGang(
-        job_id=job["pk"],
-        name=f"{job['namespace']}/{job['name']}",
-        charge=charge_of(job["pk"], job["leaf"], job["charge"], job["preemptible"]),
-        priority=job["priority"],
-        started_at=job["started_at"] or _JUST_NOW,
-        cluster=job["cluster__name"] or "",
-        total=job["total"],
-        attempt=job["attempt"],
-        pods=tuple(pods),
-        leaves_for=reclaim.get("job") or 0,
-        goes_to=reclaim.get("to") or "",
-        ordered_at=datetime.fromisoformat(reclaim["at"]) if "at" in reclaim else None,
-        until=datetime.fromisoformat(reclaim["until"]) if "until" in reclaim else None,
-        hold_key=(str(job["uid"]), shares.number_on(job["shares"], job["cluster__name"], job["attempt"])),
-        admitted_at=admitted_at(job),
-    )
-
-
-def admitted_at(job: Mapping[str, Any]) -> datetime:
-    """Since when the leaf of a charged job is charged for it; of jobs that an older version placed, an earlier moment."""
-    at: datetime = job["charged_at"] or job["started_at"] or job["queued_at"]
-    return at

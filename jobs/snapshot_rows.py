@@ -22,6 +22,8 @@ from quotas.core.ledger import Charge
 
 log = get_logger(__name__)
 
+LIVE = ("Pending", "Running", "Unknown")
+"""Phases of a pod that holds what it asked for."""
 _ALL = 10**12
 """More pods than any cluster has."""
 _MOST_UNREAD = 1000

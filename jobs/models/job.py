@@ -44,8 +44,12 @@ class Job(models.Model):
     gpus = models.PositiveIntegerField(default=0)
     size = models.JSONField(null=True, blank=True)
     """Of a job that can be resized while it runs: ``{role: {replicas, min, max}}``, the size in force; null: it cannot."""
+    elastic = models.BooleanField(default=False, db_default=False)
+    """The scheduler may resize it while it runs (`jobs.core.resizing.elastic`)."""
     resize = models.JSONField(null=True, blank=True)
     """A growth that waits: ``{sizes: {role: replicas}, by, at, reason}``; `jobs.services.scheduling.growth` decides it."""
+    shrinks = models.JSONField(null=True, blank=True)
+    """Pods it gave back for preemptors a moment ago: ``[{job, to, attempt, sizes: {role: [before, after]}, at, until}]``."""
     priority = models.IntegerField(default=0)
     leaf = models.CharField(max_length=700, blank=True, default="")
     """The full path of the quota leaf it is charged to; empty: none is."""
@@ -141,6 +145,8 @@ class Job(models.Model):
             ),
             models.Index(fields=["state"], condition=models.Q(reclaim__isnull=False), name="jobs_reclaimed"),
             models.Index(fields=["state"], condition=models.Q(resize__isnull=False), name="jobs_growing"),
+            models.Index(fields=["state"], condition=models.Q(shrinks__isnull=False), name="jobs_shrinking"),
+            models.Index(fields=["state"], condition=models.Q(elastic=True), name="jobs_elastic"),
         ]
 
     def __str__(self) -> str:

@@ -4,8 +4,8 @@ They stand in the order in which they are evicted where nothing else decides. `q
 how many, a preemptor may take.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from operator import attrgetter
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fleet.core import units
-from quotas.core.amounts import COUNTS
+from quotas.core.amounts import COUNTS, Amounts
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.tree import Tree
 
@@ -39,6 +39,10 @@ class Running:
     """Seconds of work that are lost when it is stopped: since its start, or since it last saved."""
     protected_until: datetime | None = None
     """When it may first be evicted for the promise of another queue; None: now."""
+    surplus: tuple[tuple[str, Amounts], ...] = ()
+    """(role, one pod's amounts) of each pod that it can give back while it runs on with the others."""
+    part_of: str = ""
+    """Key of the job of which this is one pod that it can give back; empty: it is a job."""
 
     @property
     def leaf(self) -> str:
@@ -67,11 +71,33 @@ def protected_until(tree: Tree, leaf: str, admitted_at: datetime | None, now: da
     return until if until > now else None
 
 
+def job_of(key: str) -> str:
+    """The key of the job that the candidate is, or is one pod of."""
+    return key.partition("#")[0]
+
+
+def role_of(key: str) -> str:
+    """The role of a candidate that is one pod of a job."""
+    return key.split("#")[1]
+
+
+def _parts(job: Running) -> Iterator[Running]:
+    """The pods that the job can give back, each by itself, and what it keeps."""
+    kept = dict(job.charge.amounts)
+    for number, (role, amounts) in enumerate(job.surplus):
+        kept = {name: amount - amounts.get(name, 0) for name, amount in kept.items()}
+        key, charge = f"{job.key}#{role}#{number}", replace(job.charge, amounts=amounts)
+        yield replace(job, key=key, charge=charge, protected_until=None, surplus=(), part_of=job.key)
+    yield replace(job, charge=replace(job.charge, amounts=kept), surplus=()) if job.surplus else job
+
+
 class Candidates:
-    """Jobs that may be preempted, by their position here."""
+    """Jobs that may be preempted, and single pods that jobs can give back, by their position here."""
 
     def __init__(self, ledger: Ledger, running: Iterable[Running]) -> None:
-        self.jobs = sorted([job for job in running if job.charge.preemptible], key=attrgetter("cheap_first"))
+        self._ledger = ledger
+        each = (part for job in running if job.charge.preemptible for part in _parts(job))
+        self.jobs = sorted(each, key=attrgetter("cheap_first"))
         numbers: dict[Shape, int] = {}
         shapes = [numbers.setdefault(job.shape, len(numbers)) for job in self.jobs]
         vectors = [ledger.vector(dict(shape)) for shape in numbers] or [ledger.vector({})]
@@ -79,6 +105,9 @@ class Candidates:
         self.leaf = np.array([ledger.row[job.charge.leaf] for job in self.jobs], dtype=np.int64)
         self.priority = np.array([job.priority for job in self.jobs], dtype=np.int64)
         self.started = np.array([job.started for job in self.jobs], dtype=np.bool_)
+        self.is_part = np.array([bool(job.part_of) for job in self.jobs], dtype=np.bool_)
+        self.stage = np.where(self.started, np.where(self.is_part, 1, 2), 0)
+        """0: nothing is lost, since it has not started; 1: a pod that its job can do without; 2: a whole job."""
         ends = [job.protected_until.timestamp() if job.protected_until else 0.0 for job in self.jobs]
         self.protected_until = np.array(ends, dtype=np.float64)
         """Seconds of the clock; 0: not protected."""
@@ -95,6 +124,31 @@ class Candidates:
     def position(self) -> dict[str, int]:
         return {job.key: i for i, job in enumerate(self.jobs)}
 
+    @cached_property
+    def whole(self) -> NDArray[np.int64]:
+        """Of each pod that a job can give back the position of its job; of each job its own."""
+        return np.array([self.position[job.part_of or job.key] for job in self.jobs], dtype=np.int64)
+
+    @cached_property
+    def parts(self) -> dict[int, list[int]]:
+        """The pods that each job can give back."""
+        parts: dict[int, list[int]] = {}
+        for position in self.is_part.nonzero()[0].tolist():
+            parts.setdefault(int(self.whole[position]), []).append(position)
+        return parts
+
+    def without_parts(self) -> "Candidates":
+        """The candidates that stay, as jobs that are stopped whole or not at all."""
+        return Candidates(self._ledger, [self._joined(i) for i in (self.stays & ~self.is_part).nonzero()[0].tolist()])
+
+    def _joined(self, position: int) -> Running:
+        job, amounts = self.jobs[position], dict(self.jobs[position].charge.amounts)
+        for part in self.parts.get(position, ()):
+            if self.stays[part]:
+                more = self.jobs[part].charge.amounts
+                amounts = {name: amounts.get(name, 0) + more.get(name, 0) for name in {**amounts, **more}}
+        return replace(job, charge=replace(job.charge, amounts=amounts))
+
     def foreign_to(self, wanted: NDArray[np.bool_], flavored: NDArray[np.bool_]) -> NDArray[np.bool_]:  # [job]
         """The jobs that have GPUs of flavors, and none of a flavor that is wanted; none where none is."""
         if not wanted.any():
@@ -102,5 +156,6 @@ class Candidates:
         return np.asarray((self.sizes[:, flavored] > 0).any(axis=1) & ~(self.sizes[:, wanted] > 0).any(axis=1))
 
     def take(self, key: str) -> None:
-        """Remove the job: no later search chooses it again."""
-        self.stays[self.position[key]] = False
+        """Remove the job, or one pod of it: no later search chooses it again."""
+        position = self.position[key]
+        self.stays[[position, *self.parts.get(position, ())]] = False

@@ -17,9 +17,9 @@ from quotas.core.fair_share import Behind
 from quotas.core.job_names import HIDDEN, namespace_of
 from quotas.core.ledger import Ledger
 from quotas.core.order import Unit
-from quotas.core.reclaim import Reclaim
 from quotas.core.simulation import Job, NoPlace, Places, Settled, place_anywhere, simulate_to_fixpoint
 from quotas.core.tree import ExcessPolicy, Tree
+from quotas.core.victims import Reclaim
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,10 @@ side is above min as before, and the preemptor's side is within.
 Where the preemptor is to use GPUs of one flavor, no job goes for its GPUs that has GPUs of other flavors alone: what it would
 free is of no use there. A shortage of a flavor is judged by the min that decides about it (`Ledger.deciding`).
 
+Jobs that can run on with fewer pods (``Running.surplus``) give back pod by pod, before any job is stopped whole: each such pod
+is a candidate of its own, and one that is stopped whole takes its other pods along. Only where that finds nothing are they
+looked at as jobs that are stopped whole or not at all: what a job straddles its min by may be more than it can give back.
+
 Of the jobs it has a right to, the lowest priorities go, and of one priority no gang of `OVERSIZE` times what is missing while
 smaller ones would do; then the choice that loses the least work (`quotas.core.covering`), then the fewest gangs, then those of
 the side that is furthest above its min. Jobs within the min-runtime of their queue are chosen only where all others do not
@@ -23,8 +27,6 @@ found by bisection.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from enum import StrEnum
 from math import inf
 from typing import Any
 
@@ -33,11 +35,12 @@ from numpy.typing import NDArray
 
 from quotas.core import admission, covering
 from quotas.core.admission import Bound, Refused
-from quotas.core.amounts import COUNTS, format_amount
+from quotas.core.amounts import COUNTS
 from quotas.core.candidates import Candidates, Running
 from quotas.core.ledger import Ledger, Units
 from quotas.core.order import Unit
 from quotas.core.tree import PreemptPolicy
+from quotas.core.victims import Cause, Reclaim, Target, Victim
 
 OVERSIZE = 4
 """No gang of so many times what is missing goes while smaller ones of its priority would do."""
@@ -48,55 +51,6 @@ Positions = NDArray[np.int64]
 """Of candidates."""
 CanPlace = Callable[[frozenset[str]], bool]
 """Whether the preemptor would find a place if the jobs with these keys were gone. Monotonic: more gone never makes it False."""
-
-
-class Cause(StrEnum):
-    ABOVE_MIN = "AboveMin"
-    LOWER_PRIORITY = "LowerPriority"
-
-
-@dataclass(frozen=True, slots=True)
-class Victim:
-    key: str
-    leaf: str
-    cause: Cause
-    path: str
-    """The node above its min, just below the lowest common ancestor; for a lower priority the common queue."""
-    resource: str
-    over: int
-    """By how much the node was above min when this victim was chosen; 0 for a lower priority."""
-    lost_gpu_hours: float = 0.0
-    """Of work that it has not saved."""
-    protected_until: datetime | None = None
-    """When it may first be evicted; None: now."""
-
-    @property
-    def message(self) -> str:
-        if self.cause is Cause.LOWER_PRIORITY:
-            return f"has a lower priority in {self.path}, which preempts by priority"
-        return f"{self.path} is {format_amount(self.resource, self.over)} above its min"
-
-
-@dataclass(frozen=True, slots=True)
-class Reclaim:
-    preemptor: str
-    victims: tuple[Victim, ...]
-    """In the order they are chosen; empty when the preemptor fits as things stand."""
-    freed: dict[str, int]
-
-    @property
-    def protected_until(self) -> datetime | None:
-        """When the last of the victims may be evicted; None: all may be now."""
-        return max((victim.protected_until for victim in self.victims if victim.protected_until), default=None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    position: int
-    job: Running
-    victim: Victim
-    needs: tuple[tuple[int, int], ...]
-    """(level, column) of the preemptor's path that must be within min at the end, or there was no right to this job."""
 
 
 def plan_reclaim(ledger: Ledger, preemptor: Unit, running: Iterable[Running], can_place: CanPlace) -> Reclaim | None:
@@ -118,10 +72,14 @@ def search(
     reclaim = _Search(ledger, preemptor, can_place)
     if not reclaim.has_a_right():
         return None
-    taken = reclaim.run(candidates() if reclaim.may_find_targets() else Candidates(ledger, ()))
+    known = candidates() if reclaim.may_find_targets() else Candidates(ledger, ())
+    taken = reclaim.run(known)
+    if taken is None and known.parts:
+        taken = reclaim.run(known.without_parts())
     if taken is None:
         return None
-    freed = {name: sum(target.job.charge.amounts.get(name, 0) for target in taken) for name in ledger.resources}
+    charges = [charge for target in taken for charge in target.charges]
+    freed = {name: sum(charge.amounts.get(name, 0) for charge in charges) for name in ledger.resources}
     return Reclaim(preemptor.id, tuple(target.victim for target in taken), {k: v for k, v in freed.items() if v})
 
 
@@ -172,7 +130,7 @@ class _Search:
         self.stops_own_borrowers = False
         """Whether borrowers on the preemptor's own side are stopped too for resources that are not short: the last resort."""
 
-    def run(self, candidates: Candidates) -> list[_Target] | None:
+    def run(self, candidates: Candidates) -> list[Target] | None:
         """By the smallest pool of candidates that suffices."""
         self.candidates = candidates
         self.foreign = candidates.foreign_to(self.wanted, self.ledger.flavored)
@@ -189,8 +147,9 @@ class _Search:
             low, high, last = (middle + 1, high, last) if taken is None else (low, middle, taken)
         return last
 
-    def _within_pool(self, pool: Positions) -> list[_Target] | None:
+    def _within_pool(self, pool: Positions) -> list[Target] | None:
         self.pool, self.stops_own_borrowers = pool, False
+        self.gone: set[int] = set()
         with self.ledger.released([]):
             taken = self._until_quota_allows()
             if taken is None:
@@ -236,7 +195,8 @@ class _Search:
         return rows[sort], ((is_last & suffices).nonzero()[0] + 1).tolist() or [0]
 
     def _tiers(self, positions: Positions) -> tuple[NDArray[Any], ...]:
-        """First gangs that have not started; then borrowers in other queues, before lower priorities in the preemptor's own.
+        """First gangs that have not started, then pods that their jobs can do without; then borrowers in other queues, before
+        lower priorities in the preemptor's own.
 
         Last come those still within their min-runtime, the earliest end first: the preemptor waits for the last one it needs.
         """
@@ -245,7 +205,7 @@ class _Search:
         tiers: tuple[NDArray[Any], ...] = (own.astype(np.int64), known.priority[positions])
         if known.some_protected:
             tiers = (np.where(own, 0.0, known.protected_until[positions]), *tiers)
-        return known.started[positions].astype(np.int64), *tiers
+        return known.stage[positions], *tiers
 
     def _sides(self) -> _Sides:
         """How every node stands to the preemptor now, from the root down, all nodes of one depth at once."""
@@ -267,17 +227,18 @@ class _Search:
     def _find_short(self) -> Columns:  # [level, resource]
         return admission.find_short(self.ledger, self.asked, self.path_rows)
 
-    def _exceeds_own_min(self, taken: Iterable[_Target]) -> Columns:
+    def _exceeds_own_min(self, taken: Iterable[Target]) -> Columns:
         """Resources of which the queue, preempting by priority, would have more than its min and more than before.
 
         Priority decides which jobs use what a queue has; it is no right to more of what is guaranteed to others.
         """
-        own = [target.job.charge.amounts for target in taken if target.victim.cause is Cause.LOWER_PRIORITY]
+        lower = [target for target in taken if target.victim.cause is Cause.LOWER_PRIORITY]
+        own = [charge.amounts for target in lower for charge in target.charges]
         after = self.own + self.asked - sum(self.ledger.vector(amounts) for amounts in own)
         most = np.maximum(self.own, self.ledger.min[self.path_rows[0]])
         return np.asarray((after > most) & self.ledger.promised) if own else np.zeros_like(self.ledger.promised)
 
-    def _missing(self, taken: Iterable[_Target]) -> Columns:  # [level, resource]
+    def _missing(self, taken: Iterable[Target]) -> Columns:  # [level, resource]
         missing = self._find_short()
         missing[0] |= self._exceeds_own_min(taken)
         return missing | self._own_side_borrowing() if self.stops_own_borrowers else missing
@@ -293,12 +254,12 @@ class _Search:
         within = admission.within_min(self.ledger, self.asked, self.path_rows)
         return within[:, self.deciding] if len(self.deciding) else within
 
-    def _can_place(self, taken: Sequence[_Target]) -> bool:
+    def _can_place(self, taken: Sequence[Target]) -> bool:
         return not self._exceeds_own_min(taken).any() and self.can_place(frozenset(target.job.key for target in taken))
 
-    def _until_quota_allows(self) -> list[_Target] | None:
+    def _until_quota_allows(self) -> list[Target] | None:
         """Choose the cheapest until nothing is short any more, then any in order; None when that cannot be reached."""
-        taken: list[_Target] = []
+        taken: list[Target] = []
         short, within = self._missing(taken), self._within_min()
         left, covers, served = self._cover(taken), COVERS, 0
         while short.any():
@@ -319,7 +280,7 @@ class _Search:
                     left = self._remaining(taken)
         return taken
 
-    def _cover(self, taken: Sequence[_Target]) -> Iterator[int]:
+    def _cover(self, taken: Sequence[Target]) -> Iterator[int]:
         """The cheapest of the pool that free what is missing lowest on the path; all of each tier but the last needed."""
         missing = admission.find_missing(self.ledger, self.asked, self.path_rows)
         if not missing.any():
@@ -339,7 +300,7 @@ class _Search:
             need -= freed
             yield from tier.tolist()
 
-    def _until_placed(self, taken: list[_Target]) -> list[_Target] | None:
+    def _until_placed(self, taken: list[Target]) -> list[Target] | None:
         """The quota has room, but no cluster: choose all candidates it has a right to, then the shortest prefix that
         suffices.
         """
@@ -359,14 +320,15 @@ class _Search:
                 left = self._remaining(taken)
         return self._shortest(taken, fewest)
 
-    def _remaining(self, taken: Sequence[_Target]) -> Iterator[int]:
+    def _remaining(self, taken: Sequence[Target]) -> Iterator[int]:
         """The pool from the start: the right to one may exist only now that the preemptor's side is within min."""
         return iter(self._rest(taken).tolist())
 
-    def _rest(self, taken: Sequence[_Target]) -> Positions:
-        return self.pool[~np.isin(self.pool, [target.position for target in taken])] if taken else self.pool
+    def _rest(self, taken: Sequence[Target]) -> Positions:
+        gone = [position for target in taken for position in target.positions]
+        return self.pool[~np.isin(self.pool, gone)] if taken else self.pool
 
-    def _shortest(self, taken: list[_Target], fewest: int) -> list[_Target] | None:
+    def _shortest(self, taken: list[Target], fewest: int) -> list[Target] | None:
         """The shortest prefix of at least ``fewest`` with which the preemptor can be placed, by bisection; charges the rest
         again.
         """
@@ -377,38 +339,50 @@ class _Search:
             middle = (low + high) // 2
             low, high = (low, middle) if self._can_place(taken[:middle]) else (middle + 1, high)
         for target in taken[low:]:
-            self.ledger.charge(target.job.charge)
+            self._keep(target)
         return taken[:low]
 
-    def _without_the_unnecessary(self, taken: list[_Target]) -> list[_Target]:
-        """Drop targets that the others suffice without, the most valuable first."""
-        for target in reversed(taken):
+    def _without_the_unnecessary(self, taken: list[Target]) -> list[Target]:
+        """Drop targets that the others suffice without, the most valuable first: jobs before single pods."""
+        for target in sorted(reversed(taken), key=lambda target: bool(target.job.part_of)):
+            if target.job.part_of and int(self.candidates.whole[target.positions[0]]) in self.gone:
+                continue
             rest = [other for other in taken if other is not target]
-            self.ledger.charge(target.job.charge)
+            self._keep(target)
             within = self._within_min()
             needed = all(within[need] for other in rest for need in other.needs)
             if needed and not self._find_short().any() and self._can_place(rest):
                 taken = rest
             else:
-                self.ledger.release(target.job.charge)
+                self._choose(target)
         return taken
 
-    def _choose(self, target: _Target) -> _Target:
-        self.ledger.release(target.job.charge)
+    def _choose(self, target: Target) -> Target:
+        self.gone.update(target.positions)
+        for charge in target.charges:
+            self.ledger.release(charge)
         return target
 
-    def _as_target(self, position: int, short: Columns, within: Columns) -> _Target | None:
+    def _keep(self, target: Target) -> None:
+        self.gone.difference_update(target.positions)
+        for charge in target.charges:
+            self.ledger.charge(charge)
+
+    def _as_target(self, position: int, short: Columns, within: Columns) -> Target | None:
         """The job as a target, if the preemptor has a right to it and it frees a resource that is short; else None."""
+        if position in self.gone:
+            return None
+        going = self._going_with(position)
         rows = self.ledger.rows[int(self.candidates.leaf[position])]
         lca = next(i for i, row in enumerate(rows) if row in self.level_of)
         level = self.level_of[rows[lca]]
-        helps = short[level:].any(axis=0) & (self.candidates.sizes[position] > 0)
+        helps = short[level:].any(axis=0) & (self.candidates.sizes[going].sum(axis=0) > 0)
         if self.foreign[position]:
             helps &= ~self.ledger.gpus
         if not helps.any():
             return None
         if not lca:
-            return self._target(position, Cause.LOWER_PRIORITY, rows[0], int(helps.argmax()), ())
+            return self._target(going, Cause.LOWER_PRIORITY, rows[0], int(helps.argmax()), ())
         above = helps & self._above_min(position, rows[:lca])
         right = helps | self.claims
         if not above.any() or (right & ~within[level - 1]).any():
@@ -416,7 +390,15 @@ class _Search:
         needs = tuple((level - 1, int(column)) for column in right.nonzero()[0])
         named = above & ~self.ledger.ignored
         column = int((named if named.any() else above).argmax())
-        return self._target(position, Cause.ABOVE_MIN, rows[lca - 1], column, needs)
+        return self._target(going, Cause.ABOVE_MIN, rows[lca - 1], column, needs)
+
+    def _going_with(self, position: int) -> list[int]:
+        """The candidate, and the pods that it could have given back and that go with it."""
+        known = self.candidates
+        return [
+            position,
+            *(part for part in known.parts.get(position, ()) if known.stays[part] and part not in self.gone),
+        ]
 
     def _above_min(self, position: int, rows: list[int]) -> Columns:
         """The resources of which each of these nodes claims more than its min, with what its idle children keep back."""
@@ -430,14 +412,14 @@ class _Search:
         return np.array([any(above[each] for each in columns) for columns in decides])
 
     def _target(
-        self, position: int, cause: Cause, row: int, column: int, needs: tuple[tuple[int, int], ...]
-    ) -> _Target:
+        self, going: list[int], cause: Cause, row: int, column: int, needs: tuple[tuple[int, int], ...]
+    ) -> Target:
         job, over = (
-            self.candidates.jobs[position],
+            self.candidates.jobs[going[0]],
             int(self.ledger.held.claims[row, column] - self.ledger.min[row, column]),
         )
         path, resource = self.ledger.tree.nodes[row].path, self.ledger.resources[column]
         above = over if cause is Cause.ABOVE_MIN else 0
         until = job.protected_until if cause is Cause.ABOVE_MIN else None
         victim = Victim(job.key, job.leaf, cause, path, resource, above, job.lost_gpu_hours, until)
-        return _Target(position, job, victim, needs)
+        return Target(tuple(going), job, victim, needs, tuple(self.candidates.jobs[each].charge for each in going))

@@ -16,7 +16,7 @@ from quotas.core.candidates import Candidates, Running
 from quotas.core.fair_share import Behind, FairShareIterator
 from quotas.core.ledger import Ledger
 from quotas.core.order import Unit
-from quotas.core.reclaim import Reclaim
+from quotas.core.victims import Reclaim
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from jobs.core.placement.engine import Engine
 from jobs.core.placement.explaining import explain_clusters
 from jobs.core.placement.types import Assignment, Member, NodeFacts
 from jobs.core.policies.weights import Weights
-from jobs.core.reasons import Code, Verdict
+from jobs.core.reasons import Amounts, Code, Verdict
+from jobs.core.resizing import holds
 
 Shape = Hashable
 _FOR_EVER = datetime.max.replace(tzinfo=UTC)
@@ -340,17 +341,28 @@ class PlacementCache:
         held = [self.holds[key] for key in runner.hold_keys if key in self.holds]
         for hold in held:
             self.release(hold.key)
+            if runner.fewer:
+                self.hold(_smaller(hold, runner.unbound))
         if runner.pods and runner.cluster in self._ids:
             nodes = tuple(({name: -amount for name, amount in asked.items()}, (node,)) for node, asked in runner.pods)
-            self.hold(CapacityHold(("gone", runner.job_id), runner.cluster, {}, nodes))
+            self.hold(CapacityHold(("gone", runner.leaving_key), runner.cluster, {}, nodes))
         self._infeasible.clear()
         return held
 
     def restore_gang(self, runner: AdmittedGang, held: Iterable[CapacityHold]) -> None:
         """Undo `remove_gang` with the holds it returned."""
-        self.release(("gone", runner.job_id))
+        self.release(("gone", runner.leaving_key))
         self.hold_all(held)
         self._infeasible.clear()
+
+
+def _smaller(hold: CapacityHold, requests: Iterable[Amounts]) -> CapacityHold:
+    """The hold without one pod for each of these requests."""
+    nodes: holds.Nodes = hold.nodes
+    total: Amounts = hold.total
+    for request in requests:
+        nodes, total = holds.less(nodes, request, 1), holds.minus(total, request, 1)
+    return replace(hold, total=total, nodes=tuple((amounts, tuple(names)) for amounts, names in nodes))
 
 
 def _has_more_room(before: NodeFacts, after: NodeFacts) -> bool:

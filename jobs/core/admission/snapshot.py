@@ -63,3 +63,5 @@ class Snapshot:
     settings: CycleSettings = field(default_factory=CycleSettings)
     weights: Weights = field(default_factory=Weights)
     """Of the score, where a gang's policy states none."""
+    parts: tuple[AdmittedGang, ...] = ()
+    """Pods that running gangs give back; what they free is set aside for their preemptors."""

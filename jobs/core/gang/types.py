@@ -146,10 +146,36 @@ class AdmittedGang:
     """It runs on until the end of a min-runtime (``until``), and is evicted then."""
     admitted_at: datetime | None = None
     """Since when its leaf is charged for it; None: not known."""
+    sizes: tuple[tuple[str, int], ...] = ()
+    """The sizes in force of the roles that can be resized."""
+    surplus: tuple["SurplusPod", ...] = ()
+    """The pods that the scheduler may take from it while it runs on, in the order in which they would go."""
+    fewer: tuple[tuple[str, int], ...] = ()
+    """Not empty: this is not the job but the pods that it gives back, so many of each role (`jobs.core.preemption.parts`)."""
+    unbound: tuple[Amounts, ...] = ()
+    """Of pods that it gives back what those ask that are not bound yet: the job's hold has it."""
+
+    @property
+    def has_left(self) -> bool:
+        """Of pods that are given back: whether all have gone, and neither use a node nor are charged any more."""
+        return not (self.pods or self.charge.amounts)
+
+    @property
+    def leaving_key(self) -> Hashable:
+        """What tells apart all that leaves: a job gives back pods for several preemptors, and once again for one."""
+        return self.job_id, self.leaves_for, self.ordered_at, self.fewer
 
     @property
     def hold_keys(self) -> tuple[Hashable, ...]:
         return self.hold_key, *self.other_hold_keys
+
+
+@dataclass(frozen=True, slots=True)
+class SurplusPod:
+    role: str
+    request: Amounts
+    node: str = ""
+    """Where it is bound; empty: no pod is there for it, so that none leaves."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def withdraw_lent(
             break
         scheduler.mark_no_targets(stopped)
         _withdraw(scheduler, preemption.withdrawn, now)
-        scheduler.evicting |= {eviction.target.job_id: _under_way(eviction, now) for eviction in preemption.evictions}
+        _count_as_leaving(scheduler, [_under_way(eviction, now) for eviction in preemption.evictions])
         reservation, more = scheduler.places.reservation, scheduler.run(now, runs)
         plan = _joined(plan, preemption.withdrawn, more)
         if (
@@ -56,16 +56,26 @@ def withdraw_lent(
         preemption = plan_preemption(replace(plan, placed=[]))
         _defer(scheduler, preemption)
         evictions += preemption.evictions
-    new = {eviction.target.job_id for eviction in evictions}
-    for job in new:  # not written yet: the caller adds those it could order
-        scheduler.evicting.pop(job, None)
-    awaiting = {job: [g for g in victims if g.job_id not in new] for job, victims in preemption.awaiting.items()}
+    new = {_under_way(eviction, now).leaving_key for eviction in evictions}
+    for eviction in evictions:  # not written yet: the caller adds those it could order
+        if not eviction.target.fewer:
+            scheduler.evicting.pop(eviction.target.job_id, None)
+    scheduler.parts = [part for part in scheduler.parts if part.leaving_key not in new]
+    awaiting = {job: [g for g in victims if g.leaving_key not in new] for job, victims in preemption.awaiting.items()}
     return plan, replace(preemption, evictions=evictions, awaiting=awaiting)
 
 
 def _defer(scheduler: Scheduler, preemption: PreemptionPlan) -> None:
     if not preemption.again:  # planning was postponed: what was deferred before still is
         scheduler.defer(eviction.target for eviction in preemption.deferred)
+
+
+def _count_as_leaving(scheduler: Scheduler, gangs: Iterable[AdmittedGang]) -> None:
+    for gang in gangs:
+        if gang.fewer:
+            scheduler.parts.append(gang)
+        else:
+            scheduler.evicting[gang.job_id] = gang
 
 
 def _under_way(eviction: Eviction, now: datetime) -> AdmittedGang:

@@ -3,12 +3,13 @@
 It works on the state *to come*, in which all gangs that are being evicted are gone. There the waiting gangs are taken in
 order: one that fits awaits its victims and needs nothing more; for one that does not, targets are chosen by
 `quotas.core.reclaim`, if it could then really be placed; else it is left alone. So no eviction is ordered twice for the same
-capacity. Gangs within the min-runtime of their queue are chosen only where there is no other way. Then no target of that
+capacity. A target may be some pods of a gang alone, which then runs on with the others: such pods go before any gang is evicted
+whole. Gangs within the min-runtime of their queue are chosen only where there is no other way. Then no target of that
 preemptor is evicted before the last of them may be: until then its eviction is deferred, and counts as under way. How a gang
 is evicted is not known here.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -18,12 +19,13 @@ from jobs.core.admission.equivalence import EquivalenceClass
 from jobs.core.admission.plans import Placed, Placement, Plan
 from jobs.core.gang.types import AdmittedGang, Gang
 from jobs.core.placement.types import Assignment
+from jobs.core.preemption import parts
 from jobs.core.preemption.cost import Loss
 from jobs.core.scheduling.scheduler import Scheduler
 from quotas.core import admission, reclaim
-from quotas.core.candidates import Candidates, Running, protected_until
+from quotas.core.candidates import Candidates, Running, job_of, protected_until
 from quotas.core.ledger import Ledger
-from quotas.core.reclaim import Victim
+from quotas.core.victims import Victim
 
 Costs = Callable[[], Mapping[int, Loss]]
 """What stopping each running gang would cost, by job, where that is known."""
@@ -35,7 +37,7 @@ def no_costs() -> Mapping[int, Loss]:
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A running gang to evict, for which preemptor, where that one goes, and why."""
+    """A running gang to evict, or pods that it is to give back (``target.fewer``), for which preemptor, where to, and why."""
 
     target: AdmittedGang
     preemptor: Gang
@@ -82,18 +84,18 @@ def plan_preemption(
     preemptors = [gang for gang in cycle_plan.preemptors if scheduler.class_of(gang.job_id) is not None]
     if scheduler.quota is None or not preemptors:
         return PreemptionPlan()
-    ledger, evicting = scheduler.quota.ledger, list(scheduler.evicting.values())
+    ledger, evicting = scheduler.quota.ledger, scheduler.leaving()
     with ledger.released([gang.charge for gang in evicting]), scheduler.places.what_if():
         for gang in evicting:
             scheduler.places.remove_gang(gang)
-        candidates = _Candidates(runners, losses, cycle_plan.placed, scheduler.evicting, ledger, now)
+        candidates = _Candidates(runners, losses, cycle_plan.placed, evicting, ledger, now)
         return _Planner(scheduler, ledger, candidates, now).run(preemptors)
 
 
 def postpone_preemption(scheduler: Scheduler) -> PreemptionPlan:
     """Plan no new evictions in this cycle; keep reporting those in progress."""
     awaiting: dict[int, list[AdmittedGang]] = {}
-    for gang in (*scheduler.evicting.values(), *scheduler.deferred.values()):
+    for gang in (*scheduler.leaving(), *scheduler.deferred.values()):
         if scheduler.class_of(gang.leaves_for) is not None:
             awaiting.setdefault(gang.leaves_for, []).append(gang)
     return PreemptionPlan(awaiting=awaiting, again=True)
@@ -115,18 +117,25 @@ class _Candidates:
         load: Callable[[], Sequence[AdmittedGang]],
         losses: Costs,
         placed: Iterable[Placed],
-        evicting: Container[int],
+        leaving: Sequence[AdmittedGang],
         ledger: Ledger,
         now: datetime,
     ) -> None:
-        self._load, self._losses, self._evicting, self._ledger, self._now = load, losses, evicting, ledger, now
+        self._load, self._losses, self._ledger, self._now = load, losses, ledger, now
+        self._evicting = {gang.job_id for gang in leaving if not gang.fewer}
+        self._parts = [gang for gang in leaving if gang.fewer and gang.charge.amounts]
+        """Pods that this very cycle takes from their gangs: what is loaded has them still."""
         self.unstarted = {str(placement.gang.job_id): placement for placement in placed if placement.gang.asks_quota}
         self._placed = {key: _as_admitted(placement, now) for key, placement in self.unstarted.items()}
 
     @cached_property
     def by_key(self) -> dict[str, AdmittedGang]:
         staying = (gang for gang in self._load() if gang.job_id not in self._evicting)
-        return {str(gang.job_id): gang for gang in staying} | self._placed
+        gangs = {str(gang.job_id): gang for gang in staying}
+        for part in self._parts:
+            if (gang := gangs.get(str(part.job_id))) is not None:
+                gangs[str(part.job_id)] = parts.rest_of(gang, dict(part.fewer))
+        return gangs | self._placed
 
     @cached_property
     def running(self) -> Candidates:
@@ -137,14 +146,28 @@ class _Candidates:
         )
         return Candidates(self._ledger, running)
 
-    def pop(self, key: str) -> AdmittedGang:
-        self.running.take(key)
-        return self.by_key.pop(key)
+    def gone(self, keys: frozenset[str], preemptor: int) -> dict[str, AdmittedGang]:
+        """What goes with these keys, by job: the gang, or some of its pods."""
+        gangs = {job: self.by_key[job] for job in sorted({job_of(key) for key in keys})}
+        return {
+            job: gang if job in keys else parts.part_of(gang, parts.fewer_of(job, keys), preemptor)
+            for job, gang in gangs.items()
+        }
+
+    def take(self, keys: frozenset[str], gone: Mapping[str, AdmittedGang]) -> None:
+        """No later search chooses these again."""
+        for key in keys:
+            self.running.take(key)
+        for job, gang in gone.items():
+            whole = self.by_key.pop(job)
+            if gang.fewer:
+                self.by_key[job] = parts.rest_of(whole, dict(gang.fewer))
 
     def _running(self, key: str, gang: AdmittedGang, loss: Loss, *, started: bool) -> Running:
         kinds, lost_s = (loss.elastic, loss.checkpointed, started), loss.seconds(gang.started_at, self._now)
         until = protected_until(self._ledger.tree, gang.charge.leaf, gang.admitted_at, self._now) if started else None
-        return Running(key, gang.charge, gang.priority, gang.started_at, *kinds, lost_s, until)
+        surplus = parts.surplus_charges(gang)
+        return Running(key, gang.charge, gang.priority, gang.started_at, *kinds, lost_s, until, surplus)
 
 
 def _as_admitted(placed: Placed, now: datetime) -> AdmittedGang:
@@ -154,12 +177,22 @@ def _as_admitted(placed: Placed, now: datetime) -> AdmittedGang:
     return AdmittedGang(gang.job_id, gang.name, *facts, other_hold_keys=keys)
 
 
+def _by_job(victims: Iterable[Victim]) -> dict[str, Victim]:
+    """The first of each job; of one that is stopped whole its own, not those of its pods."""
+    found: dict[str, Victim] = {}
+    for victim in victims:
+        job = job_of(victim.key)
+        if job not in found or victim.key == job:
+            found[job] = victim
+    return found
+
+
 class _Planner:
     def __init__(self, scheduler: Scheduler, ledger: Ledger, candidates: _Candidates, now: datetime) -> None:
         self.scheduler, self.places, self.ledger = scheduler, scheduler.places, ledger
         self.candidates, self.now = candidates, now
         self.preemption = PreemptionPlan()
-        self.evicting = list(scheduler.evicting.values())
+        self.evicting = scheduler.leaving()
         self.searches = 0
         self._stuck: set[EquivalenceClass] = set()
         """Classes whose members get nothing unless a charge or hold changes; cleared by every preemptor that is settled."""
@@ -278,11 +311,13 @@ class _Planner:
             return False
         self._served.add(group)
         until = reclaimed.protected_until
-        for victim in reclaimed.victims:
-            target = self.candidates.pop(victim.key)
+        gone, why = self.candidates.gone(keys, gang.job_id), _by_job(reclaimed.victims)
+        self.candidates.take(keys, gone)
+        for job in why:
+            target, victim = gone[job], why[job]
             self.ledger.release(target.charge)
             self.places.remove_gang(target)
-            if (placed := self.candidates.unstarted.pop(victim.key, None)) is not None:
+            if (placed := self.candidates.unstarted.pop(job, None)) is not None:
                 self.preemption.withdrawn.append(Withdrawal(placed, gang, assignment.cluster))
             elif until is None:
                 self.preemption.evictions.append(Eviction(target, gang, assignment.cluster, victim))
@@ -309,7 +344,7 @@ class _Planner:
         return assignment
 
     def _find_without(self, gang: Gang, keys: frozenset[str]) -> Assignment | None:
-        targets = [self.candidates.by_key[key] for key in sorted(keys)]
+        targets = self.candidates.gone(keys, gang.job_id).values()
         removed = [(target, self.places.remove_gang(target)) for target in targets]
         assignment = self._find(gang)
         for target, holds in removed:

@@ -7,7 +7,7 @@ what the clusters say. What is remembered of refusals, reported as reasons and r
 `RefusalIndex`, `ReasonReporter` and `BackfillPass`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 from functools import partial
@@ -58,7 +58,9 @@ class Scheduler:
         self.charges: dict[int, Charge] = {}
         self.evicting: dict[int, AdmittedGang] = {}
         """Gangs that are being preempted."""
-        self.deferred: dict[int, AdmittedGang] = {}
+        self.parts: list[AdmittedGang] = []
+        """Pods that running gangs give back, until the preemptor has had its time to start."""
+        self.deferred: dict[Hashable, AdmittedGang] = {}
         """Gangs that run on until their min-runtime is over, by the last preemption plan. What they free is set aside."""
         self.evicted: dict[int, AdmittedGang] = {}
         """Gangs that were preempted and wait again."""
@@ -85,6 +87,7 @@ class Scheduler:
         scheduler.places.engine.expect(snapshot.usual)
         scheduler.evicting = {runner.job_id: runner for runner in snapshot.evicting}
         scheduler.evicted = {runner.job_id: runner for runner in snapshot.evicted}
+        scheduler.parts = list(snapshot.parts)
         for gang in snapshot.waiting:
             scheduler.put(gang)
         return scheduler
@@ -142,7 +145,7 @@ class Scheduler:
 
     def release(self, job: int) -> None:
         """Release what the job's leaf is charged for it."""
-        self.deferred.pop(job, None)
+        self.deferred = {key: gang for key, gang in self.deferred.items() if gang.job_id != job}
         charge = self.charges.pop(job, None)
         if charge is None or self.quota is None:
             return
@@ -164,7 +167,7 @@ class Scheduler:
 
     def defer(self, gangs: Iterable[AdmittedGang]) -> None:
         """Sets aside what these gangs free at the end of their min-runtime, in place of what was deferred before."""
-        self.deferred = {gang.job_id: gang for gang in gangs}
+        self.deferred = {gang.leaving_key: gang for gang in gangs}
 
     def deferred_preemptors(self) -> set[int]:
         """Waiting jobs for which gangs are to be evicted later, unless a more urgent one of their queue is entitled as well."""
@@ -277,10 +280,8 @@ class Scheduler:
 
     def _renew_nominees(self, now: datetime) -> None:
         kept_for = timedelta(seconds=self.settings.nomination_s)
-        self.withdrawn = {
-            job: runner for job, runner in self.withdrawn.items() if runner.until and now < runner.until + kept_for
-        }
-        nominees = find_nominees(self.gangs, self.evicting.values(), self._departed(), now, kept_for)
+        self.withdrawn = {job: g for job, g in self.withdrawn.items() if g.until and now < g.until + kept_for}
+        nominees = find_nominees(self.gangs, self.leaving(), self._departed(), now, kept_for)
         nominees |= self.deferred_preemptors()
         changed = nominees ^ self._waiting.nominees
         self._waiting.nominees = nominees
@@ -297,19 +298,20 @@ class Scheduler:
     def beside_nominees(self, now: datetime) -> Iterator[Nominations]:
         """What is set aside for nominees counts as taken. With nominees, holds made inside are undone at the end."""
         with self.places.what_if() if self._waiting.nominees else nullcontext():
-            known = (self._leaving(), self._departed(), self.quota, self.places, now)
+            deferred = [gang for gang in self.deferred.values() if gang.job_id not in self.evicting]
+            known = ([*self.leaving(), *deferred], self._departed(), self.quota, self.places, now)
             for job in self._waiting.nominees & self._classes.by_job.keys():
                 victims = [gang for gangs in known[:2] for gang in gangs if gang.leaves_for == job]
                 set_to_flavor_of(self._classes.by_job[job], victims)
             nominees = {job: self._waiting.gang(job) for job in self._waiting.nominees}
             yield Nominations(nominees, *known, self.attempt)
 
-    def _leaving(self) -> list[AdmittedGang]:
-        deferred = (gang for job, gang in self.deferred.items() if job not in self.evicting)
-        return [*self.evicting.values(), *deferred]
+    def leaving(self) -> list[AdmittedGang]:
+        """Gangs that are being preempted, and pods that gangs give back and that are there still."""
+        return [*self.evicting.values(), *(part for part in self.parts if not part.has_left)]
 
     def _departed(self) -> list[AdmittedGang]:
-        return [*self.evicted.values(), *self.withdrawn.values()]
+        return [*self.evicted.values(), *self.withdrawn.values(), *(part for part in self.parts if part.has_left)]
 
     def _probe_undecided(self, nominations: Nominations, now: datetime) -> None:
         """Refuses classes of which no member could start even if it were first, so that they hold up nothing."""
@@ -406,7 +408,7 @@ class Scheduler:
     def _may_preempt(self, group: EquivalenceClass) -> bool:
         if group.refusal is None or self.quota is None:
             return group.infeasible and group.preemption_may_help and group.sample.asks_quota
-        evictions = self.evicting or self._waiting.nominees
+        evictions = self.leaving() or self._waiting.nominees
         within_min_only = not (evictions or self._waiting.preempts_by_priority(group.leaf))
         return admission_pass.may_preempt(
             self.quota.ledger, group.sample, group.refusal, within_min_only=within_min_only

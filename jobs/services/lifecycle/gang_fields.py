@@ -10,12 +10,13 @@ from jobs.core.admission import backfill_policy
 from jobs.core.gang import requirements, topology_constraints
 from jobs.core.manifest_fields import Faults
 from jobs.core.policies import preferences
+from jobs.core.resizing.elastic import is_elastic
 from jobs.kinds.base import Kind, Manifest, Reading
 from jobs.kinds.pods import references
 from jobs.models import Job
 from jobs.services.lifecycle import volume_claims
 
-FILLED = ("roles", "total", "gpus", "size")
+FILLED = ("roles", "total", "gpus", "size", "elastic")
 
 
 def fill(job: Job, kind: Kind, reading: Reading) -> None:
@@ -30,6 +31,7 @@ def fill(job: Job, kind: Kind, reading: Reading) -> None:
         if role in replicas
     }
     job.size = sizes or None
+    job.elastic = bool(sizes) and is_elastic(job.manifest["metadata"].get("annotations"), Faults())
 
 
 def _roles(kind: Kind, manifest: Manifest, reading: Reading) -> list[dict[str, Any]]:

@@ -99,10 +99,11 @@ def _write_plan(epoch: int, now: datetime, plan: Plan, orders: PreemptionPlan | 
     waiting = _lock(plan, orders)
     is_closed = closed_queues()
     admissible = [placed for placed in plan.placed if _clusters_of(placed) <= usable and not is_closed(placed.gang)]
+    ordered = preemption.shrink_targets(orders, now) if orders else preemption.Ordered()
     claimed = _claim(admissible, waiting, now)
     if claimed:
         _write_placed(claimed, now)
-    evictions = preemption.order_evictions(orders, now) if orders else {}
+    evictions = preemption.order_evictions(orders, ordered, now) if orders else {}
     explained = _write_waiting([preemption.waits_for(waits, evictions) for waits in plan.waits], waiting, now)
     whole = [job for job, placed in claimed if placed.gang.division is None]
     return Written({job.pk for job, _ in claimed}, [job.resource_version for job in (*whole, *explained)])

@@ -33,6 +33,7 @@ from jobs.models import Job
 from jobs.services.scheduling import plan_failures, runtimes
 from jobs.services.scheduling.preemption_candidates import PreemptionCandidates
 from jobs.snapshot_rows import capacity_hold_of, charge_of
+from jobs.snapshot_running import load_parts
 from quotas.core.tree import ExcessPolicy
 
 _MAX_LINES = 20_000
@@ -40,7 +41,16 @@ _MAX_LINES = 20_000
 _WRITERS_S = 1.0
 """How long a refresh waits for journal entries of uncommitted transactions: the one that requested the cycle may follow."""
 _CHUNK = 500
-_COLUMNS = (*snapshot.WAITING, "reason_code", "tree_version", "reclaim", "resize", "suspended", "deleting_at")
+_COLUMNS = (
+    *snapshot.WAITING,
+    "reason_code",
+    "tree_version",
+    "reclaim",
+    "resize",
+    "shrinks",
+    "suspended",
+    "deleting_at",
+)
 _JOBS = prepared.Rows(lambda param: Job.objects.filter(pk__in=param("pks", KEY)).order_by().values_list(*_COLUMNS))
 _JOBS_BY_UID = prepared.Rows(
     lambda param: Job.objects.filter(uid__in=param("uids", UID)).order_by().values_list(*_COLUMNS)
@@ -88,6 +98,8 @@ class SchedulerCache:
         self._now = datetime.min.replace(tzinfo=UTC)
         self._growing: set[int] = set()
         """Jobs with a growth that waits."""
+        self._shrinking: set[int] = set()
+        """Jobs that give back pods, or did a moment ago."""
         self._resized_at: dict[Hashable, datetime] = {}
         """When the known holds were changed by a resize last, by their keys; those that never were are not here."""
         self._own_versions: set[int] = set()
@@ -100,6 +112,7 @@ class SchedulerCache:
         with repeatable_read(_WRITERS_S):
             if self._last is None or self._is_stale(now) or not self._follow(self._last):
                 self._load(now)
+            self._update_parts(now)
             if due:
                 self._retry_rejected(due)
             if (
@@ -179,6 +192,7 @@ class SchedulerCache:
         scheduler.places.engine.expect(snapshot.usual_pods())
         self._pks = {str(uid): pk for pk, uid, *_ in charged}
         self._growing = set(queries.growing_jobs().values_list("pk", flat=True))
+        self._shrinking = set(snapshot.shrinking_jobs().values_list("pk", flat=True))
         held = Hold.objects.filter(released_at=None, resized_at__isnull=False).order_by()
         self._resized_at = {
             (str(uid), n): at for uid, n, at in held.values_list("job_uid", "attempt", "resized_at") if at
@@ -276,6 +290,7 @@ class SchedulerCache:
             self.has_stale_entitlements |= job["tree_version"] != self._tree and job["state"] not in Job.FINISHED
             self.has_removed_leaves |= charge is not None and not job["leaf"]
             (self._growing.discard if job["resize"] is None else self._growing.add)(pk)
+            (self._shrinking.discard if job["shrinks"] is None else self._shrinking.add)(pk)
             self.scheduler.drop(pk)
             self.scheduler.evicting.pop(pk, None)
             self.scheduler.evicted.pop(pk, None)
@@ -294,6 +309,14 @@ class SchedulerCache:
                 self.scheduler.evicting[each.job_id] = each
             for each in snapshot.load_runners(snapshot.left_jobs().filter(pk__in=moved), quota):
                 self.scheduler.evicted[each.job_id] = each
+
+    def _update_parts(self, now: datetime) -> None:
+        """Reads in each cycle which pods are leaving still: they go one by one."""
+        quota, self.scheduler.parts = self.scheduler.quota, []
+        if quota and self._shrinking:
+            rows = snapshot.charged_jobs().filter(pk__in=self._shrinking)
+            kept_for = timedelta(seconds=settings.CONVOY_CYCLE.nomination_s)
+            self.scheduler.parts = load_parts(rows, quota, now, kept_for)
 
     def _update_claim_locations(self, entries: Iterable[journal.Entry]) -> None:
         """Reads waiting jobs again whose volume claims have their data on other clusters than before."""
@@ -367,6 +390,7 @@ class SchedulerCache:
         pk = self._pks.pop(uid, None)
         if pk is not None:
             self._growing.discard(pk)
+            self._shrinking.discard(pk)
             self.scheduler.drop(pk)
             self.scheduler.release(pk)
             self._candidates.changed([pk])

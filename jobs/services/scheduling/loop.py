@@ -27,7 +27,7 @@ from jobs.core.scheduling.growth import plan_growth
 from jobs.core.scheduling.scheduler import Scheduler
 from jobs.services.failover import returns
 from jobs.services.lifecycle import cycle_requests
-from jobs.services.scheduling import apply, entitlements, growth, lease, preemption, unreadable_rows
+from jobs.services.scheduling import apply, entitlements, growth, lease, preemption, shrinking, unreadable_rows
 from jobs.services.scheduling.cache import SchedulerCache
 from jobs.services.scheduling.cycle_report import CycleReport
 from jobs.services.scheduling.rejections import Written
@@ -67,7 +67,7 @@ def _waits_for_members(now: datetime) -> bool:
 
 def advance_evictions(now: datetime, uids: Sequence[UUID] | None = None) -> None:
     """Takes the evictions in progress, or those of these jobs, one step further; requests a cycle when one has ended."""
-    if preemption.advance(now, uids):
+    if preemption.advance(now, uids) + shrinking.settle(now):
         cycle_requests.request()
 
 

@@ -8,7 +8,7 @@ the sweep repairs what a crash left. A job is never preempted twice: its state i
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
@@ -37,7 +37,7 @@ from jobs.kinds import registry
 from jobs.models import Job, Work
 from jobs.services.failover import shares
 from jobs.services.lifecycle import transitions, works
-from jobs.services.scheduling import demand_provider
+from jobs.services.scheduling import demand_provider, shrinking
 from jobs.snapshot_rows import charges_of
 from quotas.core import excess
 from quotas.core.excess import Cause, Surplus
@@ -57,6 +57,8 @@ class Evicting:
     until: datetime | None
     deferred: bool = False
     """It runs on until then, within the min-runtime of its queue."""
+    pods: int = 0
+    """It gives back so many pods and runs on; 0: it is stopped whole."""
 
 
 def eviction_costs() -> dict[int, Loss]:
@@ -64,17 +66,25 @@ def eviction_costs() -> dict[int, Loss]:
     return demand_provider.losses_of(snapshot.running_jobs())
 
 
-def order_evictions(preemption_plan: PreemptionPlan, now: datetime) -> dict[int, list[Evicting]]:
-    """Evicts the targets, whose rows are locked; returns, by preemptor, the jobs being evicted for it.
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """What is written of the evictions of a plan, before and after its placements."""
 
-    All targets of a preemptor are evicted, or none if one of them is not as it was planned for.
+    evictions: Sequence[Eviction] = ()
+    """Of gangs that are stopped whole."""
+    shrinks: Sequence[Eviction] = ()
+    """Of pods that gangs give back. Their jobs are changed already, and not saved."""
+    jobs: Mapping[int, Job] = field(default_factory=dict)
+    lines: Sequence[events.Line] = ()
+
+
+def shrink_targets(preemption_plan: PreemptionPlan, now: datetime) -> Ordered:
+    """Chooses what is ordered, and takes the pods that gangs give back: before anything else of the plan is journalled.
+
+    All targets of a preemptor, whose rows are locked, or none if one of them is not as it was planned for.
     """
-    waits = {
-        job: [Evicting(gang.name, gang.until, gang.deferred) for gang in evicted_gangs]
-        for job, evicted_gangs in preemption_plan.awaiting.items()
-    }
     if not preemption_plan.evictions:
-        return waits
+        return Ordered()
     jobs = snapshot.running_jobs().in_bulk([taken.target.job_id for taken in preemption_plan.evictions])
     preemptors = snapshot.waiting_jobs().filter(pk__in=[taken.preemptor.job_id for taken in preemption_plan.evictions])
     waiting, evicted = set(preemptors.values_list("pk", flat=True)), []
@@ -82,14 +92,37 @@ def order_evictions(preemption_plan: PreemptionPlan, now: datetime) -> dict[int,
         targets = list(group)
         if job in waiting and all(_is_unchanged(jobs.get(taken.target.job_id), taken) for taken in targets):
             evicted += targets
-    until = _evict([(jobs[taken.target.job_id], _reclaim_of(taken)) for taken in evicted], now)
-    for taken in evicted:
-        waits.setdefault(taken.preemptor.job_id, []).append(Evicting(taken.target.name, until[taken.target.job_id]))
+    whole = [taken for taken in evicted if not taken.target.fewer]
+    stopped = {taken.target.job_id for taken in whole}
+    shrinks = [taken for taken in evicted if taken.target.fewer and taken.target.job_id not in stopped]
+    return Ordered(whole, shrinks, jobs, shrinking.shrink(shrinks, jobs, now))
+
+
+def order_evictions(preemption_plan: PreemptionPlan, ordered: Ordered, now: datetime) -> dict[int, list[Evicting]]:
+    """Evicts what is stopped whole, and saves what became smaller; returns, by preemptor, what makes room for it."""
+    waits = {
+        job: [Evicting(gang.name, gang.until, gang.deferred, _pods(gang)) for gang in evicted_gangs]
+        for job, evicted_gangs in preemption_plan.awaiting.items()
+    }
+    jobs = ordered.jobs
+    if smaller := list({taken.target.job_id: jobs[taken.target.job_id] for taken in ordered.shrinks}.values()):
+        announce_jobs(smaller, now, shrinking.COLUMNS, ordered.lines)
+    until = _evict([(jobs[taken.target.job_id], _reclaim_of(taken)) for taken in ordered.evictions], now)
+    until |= {job.pk: shrinking.until(job) for job in smaller}
+    for taken in (*ordered.evictions, *ordered.shrinks):
+        evicting = Evicting(taken.target.name, until[taken.target.job_id], pods=_pods(taken.target))
+        waits.setdefault(taken.preemptor.job_id, []).append(evicting)
     return waits
 
 
+def _pods(gang: AdmittedGang) -> int:
+    return sum(count for _, count in gang.fewer)
+
+
 def _is_unchanged(job: Job | None, taken: Eviction) -> bool:
-    return job is not None and job.attempt == taken.target.attempt
+    if job is None or job.attempt != taken.target.attempt:
+        return False
+    return not taken.target.fewer or shrinking.is_unchanged(job, taken)
 
 
 def _reclaim_of(taken: Eviction) -> dict[str, Any]:
@@ -266,9 +299,11 @@ def waits_for(waits: Waits, evicting: Mapping[int, Sequence[Evicting]]) -> Waits
     until = max((target.until for target in targets if target.until), default=None)
     names = [target.name for target in targets]
     deadline = f", at the latest at {until:%H:%M:%S} UTC" if until else ""
-    message = (
-        f"waits for {listed_to(names, waits.gang.name)} to give back what {waits.gang.leaf} was promised{deadline}"
-    )
+    by = listed_to(dict.fromkeys(names), waits.gang.name)
+    if all(target.pods for target in targets):
+        pods = sum(target.pods for target in targets)
+        by = f"{pods} pod{'s' if pods > 1 else ''} of {by}"
+    message = f"waits for {by} to give back what {waits.gang.leaf} was promised{deadline}"
     quota = waits.reason.quota
     facts = {**(quota.facts if quota else {}), "from_jobs": names, "until": until.isoformat() if until else None}
     if until and any(target.deferred for target in targets):

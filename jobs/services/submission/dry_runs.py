@@ -13,6 +13,7 @@ from typing import Any
 from django.db import transaction
 
 from jobs import snapshot
+from jobs.core.gang.types import AdmittedGang
 from jobs.core.preemption import planner
 from jobs.core.preemption.planner import Eviction
 from jobs.core.reasons import Reason
@@ -67,6 +68,13 @@ def preview_outcomes(documents: Sequence[Mapping[str, Any]], *, by: str, now: da
     return outcomes
 
 
+def _message(target: AdmittedGang, message: str) -> str:
+    """Why a gang goes, or how many of its pods do while it runs on."""
+    sizes = dict(target.sizes)
+    some = ", ".join(f"{count} of {sizes[role]} {role} pods" for role, count in target.fewer)
+    return f"gives back {some} and runs on: {message}" if some else message
+
+
 class _Played:
     """The next cycle, and what it would order."""
 
@@ -106,7 +114,7 @@ class _Played:
                 r.name,
                 r.charge.leaf,
                 r.cluster,
-                victim.message,
+                _message(r, victim.message),
                 round(victim.lost_gpu_hours, 2),
                 r.until if r.deferred else None,
             )

@@ -25,6 +25,7 @@ from jobs.core.manifest_fields import Faults
 from jobs.core.policies import data_placement, overrides, preferences
 from jobs.core.policies import propagation as policies
 from jobs.core.reasons import Code, Reason
+from jobs.core.resizing.elastic import is_elastic
 from jobs.core.topology import speed
 from jobs.events import announce_jobs, change, job_event
 from jobs.kinds import derived_names, registry, training_runtime
@@ -205,6 +206,7 @@ def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
     )
     speed.parse_training(manifest["metadata"].get("annotations") or {}, faults)
     preferences.data(manifest["metadata"].get("annotations") or {}, faults)
+    is_elastic(manifest["metadata"].get("annotations"), faults)
     return faults.found
 
 

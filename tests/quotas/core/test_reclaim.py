@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 
 from quotas.core.amounts import of_job
-from quotas.core.reclaim import Cause, plan_reclaim
+from quotas.core.reclaim import plan_reclaim
+from quotas.core.victims import Cause
 from tests.quotas.core.builders import JOBS, LEND, NOON, ledger, occupied, quota, running, unit
 
 PREEMPTS = {"preempt-policy": "PreemptLowerPriority"}

@@ -1,0 +1,163 @@
+"""Loads running gangs for preemption: where their pods are, and which of them they can give back while they run on.
+
+Of a role that becomes smaller the pods with the highest indexes go: so operators do it, and where they choose others the
+preemptor is planned for again when it does not fit. Pods that a gang is giving back already are no part of it any more.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet, Subquery
+
+from fleet.db import isolation
+from fleet.models import Pod
+from jobs.core.admission.snapshot import Quota
+from jobs.core.division import shares
+from jobs.core.gang.types import AdmittedGang, SurplusPod
+from jobs.models import Job
+from jobs.snapshot_rows import LIVE, charge_of
+from quotas.core.flavors import flavor_of
+from quotas.core.ledger import Charge
+
+_RUNNING = (
+    "pk", "uid", "namespace", "name", "leaf", "charge", "preemptible", "priority", "started_at", "cluster__name",
+    "total", "roles", "attempt", "reclaim", "shares", "charged_at", "queued_at", "size", "elastic", "shrinks", "state",
+)  # fmt: skip
+_JUST_NOW = datetime.max.replace(tzinfo=UTC)
+"""When a job started that has not: there is no work to lose."""
+Nodes = Mapping[str, Sequence[str]]
+"""Role -> the node of each live pod, by index; empty: it is not bound."""
+
+
+def load_runners(rows: QuerySet[Job], found: Quota) -> tuple[AdmittedGang, ...]:
+    jobs = [job for job in rows.values(*_RUNNING) if job["leaf"] in found.ledger.path_rows]
+    if not jobs:
+        return ()
+    nodes = _nodes(rows, jobs)
+    parts = isolation.apart(
+        "scheduler.running",
+        jobs,
+        lambda some: [_runner(job, nodes[job["uid"]]) for job in some],
+        id_of=lambda job: f"job {job['pk']}",
+        savepoint=False,
+    )
+    return tuple(runner for part in parts for runner in part)
+
+
+def load_parts(rows: QuerySet[Job], found: Quota, now: datetime, kept_for: timedelta) -> list[AdmittedGang]:
+    """The pods that these jobs are giving back, apart for each preemptor, until it has had its time to start."""
+    shrinking = rows.filter(state=Job.State.RUNNING, shrinks__isnull=False)
+    jobs = [job for job in shrinking.values(*_RUNNING) if job["leaf"] in found.ledger.path_rows]
+    if not jobs:
+        return []
+    nodes = _nodes(shrinking, jobs)
+    parts = [_part(job, record, nodes[job["uid"]]) for job in jobs for record in _shrinks(job)]
+    return [part for part in parts if part.until and now < part.until + kept_for]
+
+
+def _nodes(rows: QuerySet[Job], jobs: Sequence[Mapping[str, Any]]) -> Mapping[UUID, Nodes]:
+    where = {job["uid"]: job["cluster__name"] for job in jobs}
+    nodes: dict[UUID, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    live = Pod.objects.filter(job_uid__in=Subquery(rows.values("uid")), phase__in=LIVE).order_by("index", "name")
+    for uid, cluster, role, node in live.values_list("job_uid", "cluster__name", "role", "node"):
+        # Of a job that is divided, its largest share: more is given back than is counted on.
+        if uid in where and cluster == where[uid]:
+            nodes[uid][role].append(node)
+    return nodes
+
+
+def _runner(job: Mapping[str, Any], nodes: Nodes) -> AdmittedGang:
+    reclaim = job["reclaim"] or {}
+    pods = [
+        (node, role["request"])
+        for role in job["roles"]
+        for node in _staying(job, role["name"], nodes.get(role["name"], ()))
+        if node
+    ]
+    return AdmittedGang(
+        job_id=job["pk"],
+        name=f"{job['namespace']}/{job['name']}",
+        charge=charge_of(job["pk"], job["leaf"], job["charge"], job["preemptible"]),
+        priority=job["priority"],
+        started_at=job["started_at"] or _JUST_NOW,
+        cluster=job["cluster__name"] or "",
+        total=job["total"],
+        attempt=job["attempt"],
+        pods=tuple(pods),
+        leaves_for=reclaim.get("job") or 0,
+        goes_to=reclaim.get("to") or "",
+        ordered_at=datetime.fromisoformat(reclaim["at"]) if "at" in reclaim else None,
+        until=datetime.fromisoformat(reclaim["until"]) if "until" in reclaim else None,
+        hold_key=(str(job["uid"]), shares.number_on(job["shares"], job["cluster__name"], job["attempt"])),
+        admitted_at=admitted_at(job),
+        sizes=tuple((role, size["replicas"]) for role, size in (job["size"] or {}).items()),
+        surplus=tuple(_surplus(job, nodes)),
+    )
+
+
+def _staying(job: Mapping[str, Any], role: str, nodes: Sequence[str]) -> list[str]:
+    leaving = {index for record in _shrinks(job) for index in _indexes(job, record, role)}
+    return [node for index, node in enumerate(nodes) if index not in leaving]
+
+
+def _surplus(job: Mapping[str, Any], nodes: Nodes) -> Iterable[SurplusPod]:
+    """The pods above the min of a job that has opted in; the last go first."""
+    resized_by_request_alone = job["shares"] or any(flavor_of(name) for name in job["charge"] or {})
+    if job["state"] != Job.State.RUNNING or not job["elastic"] or resized_by_request_alone:
+        return
+    requests = {role["name"]: role["request"] for role in job["roles"]}
+    for role, size in (job["size"] or {}).items():
+        bound = nodes.get(role, ())
+        for index in reversed(range(size["min"], size["replicas"])):
+            yield SurplusPod(role, requests[role], bound[index] if index < len(bound) else "")
+
+
+def _shrinks(job: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the job gives back of its current attempt."""
+    records = (job["shrinks"] or []) if job["state"] == Job.State.RUNNING else []
+    return [record for record in records if record["attempt"] == job["attempt"]]
+
+
+def _indexes(job: Mapping[str, Any], record: Mapping[str, Any], role: str) -> range:
+    """Of the pods that leave, among all of the role: those that a later growth needs again stay."""
+    before, after = record["sizes"].get(role, (0, 0))
+    now = next((each["replicas"] for each in job["roles"] if each["name"] == role), 0)
+    return range(max(after, now), before)
+
+
+def _part(job: Mapping[str, Any], record: Mapping[str, Any], nodes: Nodes) -> AdmittedGang:
+    requests = {role["name"]: role["request"] for role in job["roles"]}
+    pods = [
+        (nodes[role][index], requests[role])
+        for role in record["sizes"]
+        for index in _indexes(job, record, role)
+        if index < len(nodes.get(role, ())) and nodes[role][index]
+    ]
+    total: dict[str, int] = {}
+    for _, request in pods:
+        total = {name: total.get(name, 0) + request.get(name, 0) for name in {**total, **request}}
+    return AdmittedGang(
+        job_id=job["pk"],
+        name=f"{job['namespace']}/{job['name']}",
+        charge=Charge(job["leaf"], {}, job["preemptible"]),
+        priority=job["priority"],
+        started_at=job["started_at"] or _JUST_NOW,
+        cluster=job["cluster__name"] or "",
+        total=total,
+        attempt=job["attempt"],
+        pods=tuple(pods),
+        leaves_for=record["job"],
+        goes_to=record["to"],
+        ordered_at=datetime.fromisoformat(record["at"]),
+        until=datetime.fromisoformat(record["until"]),
+        fewer=tuple((role, before - after) for role, (before, after) in sorted(record["sizes"].items())),
+    )
+
+
+def admitted_at(job: Mapping[str, Any]) -> datetime:
+    """Since when the leaf of a charged job is charged for it; of jobs that an older version placed, an earlier moment."""
+    at: datetime = job["charged_at"] or job["started_at"] or job["queued_at"]
+    return at
