@@ -8,6 +8,7 @@ from celery import shared_task
 from fleet.db import clock
 from fleet.services.auditing import audit_chain, audit_sinks
 from fleet.services.clusters import health, member_tokens, rediscovery
+from fleet.services.logs import reading
 from fleet.services.operations import processes
 from fleet.services.operations.exclusive import exclusive
 
@@ -49,3 +50,9 @@ def housekeeping() -> None:
         if is_ours:
             processes.tidy(now)
             member_tokens.start(now)
+    reading.start(clock.now)
+
+
+@shared_task(name="fleet.archive_logs")
+def archive_logs() -> None:
+    reading.start(clock.now)

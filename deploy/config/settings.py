@@ -282,6 +282,9 @@ CONVOY_ACCESS = _operator.access
 CONVOY_OIDC = oidc.settings(env.ENVIRON)
 """How users sign in with accounts of the company; without an issuer there is no such sign-in."""
 CONVOY_RETENTION = _operator.retention
+CONVOY_LOGS = _operator.logs
+CONVOY_LOGS_FOLDER = env.str("CONVOY_LOGS_FOLDER", default="")
+"""Where logs of ended pods are kept, encrypted: a folder that all web, kube and worker processes share; empty: the database."""
 CONVOY_SERIES = _operator.series
 CONVOY_AUDIT_SINKS = Sinks(
     file=env.str("CONVOY_AUDIT_FILE", default=""),

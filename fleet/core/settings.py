@@ -166,3 +166,42 @@ class RetentionSettings:
         least=3600,
         most=_YEAR_S,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """How much is kept of the logs of pods that have ended, to be read when the pod or its cluster is gone."""
+
+    keep_s: float = setting(
+        14 * 86400.0,
+        "CONVOY_LOGS_KEEP_S",
+        "seconds that the log of an ended pod is kept",
+        least=60,
+        most=10 * _YEAR_S,
+    )
+    total_bytes: int = setting(
+        1024**3,
+        "CONVOY_LOGS_KEEP_BYTES",
+        "bytes, compressed, of all kept logs; beyond it the oldest of the largest namespace go first; 0: none are kept",
+    )
+    container_bytes: int = setting(
+        1024**2,
+        "CONVOY_LOGS_CONTAINER_BYTES",
+        "bytes from the end of a container's log that are kept, before compression",
+        least=1024,
+        most=256 * 1024**2,
+    )
+    container_lines: int = setting(
+        10_000,
+        "CONVOY_LOGS_CONTAINER_LINES",
+        "lines from the end of a container's log that are kept",
+        least=1,
+        most=10_000_000,
+    )
+    away_s: float = setting(
+        86400.0,
+        "CONVOY_LOGS_AWAY_S",
+        "seconds for which a cluster that does not answer is asked again for a log before it counts as lost",
+        least=60,
+        most=_YEAR_S,
+    )

@@ -19,9 +19,10 @@ from django.conf import settings
 from django.db import DatabaseError, DataError, InterfaceError, OperationalError, close_old_connections
 
 from fleet.db import clock
-from fleet.errors import ConvoyError, Forbidden
+from fleet.errors import ConvoyError, Forbidden, Unavailable
 from fleet.kube.requests.status import KubeError
 from fleet.kube.resources import PODS
+from fleet.kube.server import request as http
 from fleet.kube.server.app import Answer, Server
 from fleet.kube.server.kinds import Namespaces, Object
 from fleet.kube.server.paths import Catalog
@@ -142,11 +143,22 @@ class Application(Server[Kind]):
     async def _pass_log(
         self, scope: Scope, request: Request, receive: Receive, send: Send, namespace: str, name: str
     ) -> None:
+        """From the pod's cluster; what is kept of the log where that cannot be asked any more."""
+        kept = partial(pod_logs.kept, request, namespace, name, self.authenticate)
+        admit = partial(pod_logs.admit, request, namespace, name, self.authenticate)
         try:
-            admit = partial(pod_logs.admit, request, namespace, name, self.authenticate)
-            await self._proxy.pass_on(scope, request, receive, send, admit)
+            text = await self.run(partial(kept, is_away=False))
+            if text is None:
+                try:
+                    await self._proxy.pass_on(scope, request, receive, send, admit)
+                except Unavailable:
+                    text = await self.run(partial(kept, is_away=True))
+                    if text is None:
+                        raise
         except ConvoyError as e:
             raise KubeError(e.status, e.message, details={"name": name, "kind": "pods"}) from e
+        if text is not None:
+            await http.answer(send, 200, text.content.decode(errors="replace"), [*request.warnings, *text.notes])
 
     async def watch(self, options: WatchOptions, frame: Frame) -> Opening:
         return await watching.begin(options, frame, self._feed, self.run)

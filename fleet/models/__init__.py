@@ -3,6 +3,7 @@
 from fleet.models.access import Grant, SigninLink, Token
 from fleet.models.audit import AuditChain, AuditEntry, AuditSink
 from fleet.models.cluster import Cluster
+from fleet.models.ended_pod import ArchivedLog, EndedPod
 from fleet.models.event import Event
 from fleet.models.field_owners import FieldOwners
 from fleet.models.hold import Hold
@@ -17,10 +18,12 @@ from fleet.models.second_factor import RecoveryCode, SecondFactor
 from fleet.models.sign_in import LoginCode, OidcIdentity, SpentState
 
 __all__ = [
+    "ArchivedLog",
     "AuditChain",
     "AuditEntry",
     "AuditSink",
     "Cluster",
+    "EndedPod",
     "Event",
     "FieldOwners",
     "Grant",

@@ -34,6 +34,10 @@ class LogsQuery(serializers.Serializer[dict[str, object]]):
     pod = serializers.CharField(max_length=253, required=False, default="")
     role = serializers.CharField(max_length=63, required=False, default="")
     index = serializers.IntegerField(min_value=0, max_value=1_000_000, required=False, default=0)
+    attempt = serializers.IntegerField(
+        min_value=1, max_value=1_000_000, required=False, default=None, allow_null=True,
+        help_text="by default the one that counts now, else the last of which a log is kept",
+    )  # fmt: skip
     follow = serializers.BooleanField(required=False, default=False)
     tail = serializers.IntegerField(min_value=0, max_value=1_000_000, required=False, default=None, allow_null=True)
 

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 import django_filters
-from django.db.models import Count, QuerySet
+from django.db.models import Count, QuerySet, Sum
 from django.http import HttpResponseBase
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.types import OpenApiTypes
@@ -21,7 +21,7 @@ from fleet.api.http.permissions import ByRole, Guarded
 from fleet.api.serializers import EventSerializer
 from fleet.api.sign_in.authentication import user_of_now
 from fleet.db import clock
-from fleet.models import Event, Pod
+from fleet.models import EndedPod, Event, Pod
 from fleet.services.authorization import access
 from jobs import queries
 from jobs.api.history import CopySerializer, TimelineSerializer, shown
@@ -40,6 +40,7 @@ from jobs.api.serializers import (
     AttemptSerializer,
     BindingSerializer,
     DependentSerializer,
+    EndedPodSerializer,
     JobDetailSerializer,
     JobSerializer,
     PodSerializer,
@@ -169,6 +170,13 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
         rows = Pod.objects.filter(job_uid=self.get_object().uid).select_related("cluster").defer("cluster__access")
         return self._paged(rows.order_by("-attempt", "role", "index", "name"), PodSerializer)
 
+    @extend_schema(responses=EndedPodSerializer(many=True), filters=False, parameters=[_ID])
+    @action(detail=True, url_path="ended-pods", filter_backends=[])
+    def ended_pods(self, request: Request, id: str) -> Response:
+        """Pods of all attempts that have ended, and whether their logs are kept; also of those that are gone."""
+        rows = EndedPod.objects.filter(job_uid=self.get_object().uid).annotate(log_bytes=Sum("logs__text_bytes"))
+        return self._paged(rows.order_by("-attempt", "role", "index", "-ended_at", "-pk"), EndedPodSerializer)
+
     @extend_schema(
         parameters=[_ID, LogsQuery],
         responses={(200, "text/plain"): OpenApiResponse(OpenApiTypes.STR)},
@@ -181,7 +189,7 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
         query = LogsQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         auditing.read(request, f"{job.kind}/log", job.namespace, job.name)
-        log = logs.stream(job, request.user, **query.validated_data)
+        log = logs.stream(job, request.user, logs.Query(**query.validated_data))
         return plain_text(request._request, log, partial(_may_still_read, request, job.namespace))
 
     def _whole(self, job: Job) -> Any:

@@ -11,6 +11,7 @@ from simulator.apiserver.catalog import Target
 from simulator.apiserver.store import Object
 
 _FOLLOW_S = 0.1
+_TIME = b"2026-01-01T00:00:00.000000000Z "
 
 
 class LogSource(Protocol):
@@ -45,13 +46,13 @@ def _former(request: Request, target: Target, pod: Object, source: object) -> st
     if text is None:
         container = pod["spec"]["containers"][0]["name"]
         raise KubeError(400, f'previous terminated container "{container}" in pod "{target.name}" not found')
-    return _tail(text, request.query.get("tailLines")).decode(errors="replace")
+    return _shown(text, request).decode(errors="replace")
 
 
 async def _followed(
     request: Request, target: Target, source: LogSource, text: bytes, ended: bool, ending: Callable[[], bool]
 ) -> AsyncGenerator[bytes]:
-    yield _tail(text, request.query.get("tailLines"))
+    yield _shown(text, request)
     offset = len(text)
     while request.truth("follow") and not ended and not ending():
         await asyncio.sleep(_FOLLOW_S)
@@ -66,6 +67,14 @@ async def _followed(
 def _not_started(pod: Object) -> str:
     container = pod["spec"]["containers"][0]["name"]
     return f'container "{container}" in pod "{pod["metadata"]["name"]}" is waiting to start: ContainerCreating'
+
+
+def _shown(text: bytes, request: Request) -> bytes:
+    """The last lines. When each was printed is not known: with ``timestamps`` all have one time."""
+    text = _tail(text, request.query.get("tailLines"))
+    if not request.truth("timestamps"):
+        return text
+    return b"".join(_TIME + line for line in text.splitlines(keepends=True))
 
 
 def _tail(text: bytes, lines: str | None) -> bytes:

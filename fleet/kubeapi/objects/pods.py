@@ -16,9 +16,12 @@ from fleet.kube.tables import AGE, Column, at
 from fleet.kubeapi.objects import members
 from fleet.kubeapi.objects.kinds import Change, stamp
 from fleet.kubeapi.objects.members import CLUSTER_COLUMN, MemberKind, is_stale, silence_message
-from fleet.models import Pod
+from fleet.models import EndedPod, Pod
+from fleet.services.logs import archive
 from fleet.services.members import member_objects
 
+_ENDED_AT = "convoy.dev/ended-at"
+"""On a pod that is gone from its cluster, and is shown as it was last."""
 _PHASE, _NODE = "status.phase", "spec.nodeName"
 _JOBS = "pods belong to their job and are read only at the fleet"
 _IN_CLUSTER = "`kubectl amc delete pod NAME -m CLUSTER`"
@@ -72,10 +75,18 @@ class Pods(MemberKind):
         return namespace, name, members.cluster_id(cluster)
 
     def get(self, namespace: str, name: str) -> Object | None:
-        """Also by its name in its cluster, where only one has it."""
+        """Also by its name in its cluster, where only one has it; and one that has ended and is gone, while its log is kept."""
         version = journal.head()
         pod = member_objects.pod_meant(namespace, name)
-        return None if pod is None else members.at_version(self.render(pod), version)
+        if pod is not None:
+            return members.at_version(self.render(pod), version)
+        ended = archive.pod_meant(namespace, name)
+        return None if ended is None else members.at_version(self._render_ended(ended), version)
+
+    def _render_ended(self, ended: EndedPod) -> Object:
+        shown = self.render(archive.as_row(ended))
+        shown["metadata"]["annotations"][_ENDED_AT] = stamp(ended.ended_at)
+        return shown
 
     def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
         pods = member_objects.with_clusters(self.rows().filter(uid__in=list(uids)), {})

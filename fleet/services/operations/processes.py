@@ -12,6 +12,7 @@ from fleet.changes import events, journal
 from fleet.db import isolation
 from fleet.models import FieldOwners, Heartbeat, LoginCode, SigninLink, SpentState
 from fleet.services.auditing import audit_chain, audit_sinks
+from fleet.services.logs import retention
 
 SILENT = timedelta(minutes=10)
 """A process that says nothing for this long is forgotten; long before that it counts as dead."""
@@ -32,7 +33,15 @@ def beat_from_worker(now: datetime) -> None:
 
 def tidy(now: datetime) -> None:
     """Deletes history beyond its retention, used links and dead processes. What cannot be deleted keeps nothing else."""
-    for step in (_forget_fields, _forget_journal, _forget_events, _forget_audit, _forget_links, _forget_dead):
+    for step in (
+        _forget_fields,
+        _forget_journal,
+        _forget_events,
+        _forget_audit,
+        _forget_links,
+        _forget_dead,
+        retention.tidy,
+    ):
         isolation.run(f"retention.{step.__name__}", [], partial(step, now))
 
 

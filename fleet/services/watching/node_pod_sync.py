@@ -25,13 +25,15 @@ from fleet.db import bulk, isolation, prepared
 from fleet.db.prepared import KEY, TIME, UID
 from fleet.models import Cluster, Hold, Node, Pod
 from fleet.services.clusters import clusters
+from fleet.services.logs import recording
+from fleet.services.logs.recording import ENDED
 
 _NODE_FIELDS = ("ready", "unschedulable", "address", "labels", "taints", "allocatable", "requested")
 _POD_FIELDS = (
     "uid", "job_uid", "attempt", "role", "index", "node", "phase", "ready_containers", "containers", "restarts", "reason",
     "message", "created_at", "started_at", "exit_code", "disruption", "running_since", "details", "state",
 )  # fmt: skip
-_CLUSTER_FIELDS = ("uid", "name", "synced_at", "region", "zone", "resource_version")
+_CLUSTER_FIELDS = ("uid", "name", "synced_at", "region", "zone", "resource_version", "impersonation")
 _HOLDS = prepared.Rows(
     lambda param: Hold.objects.filter(
         cluster_id=param("cluster", KEY), released_at=None, job_uid__in=param("uids", UID)
@@ -63,7 +65,6 @@ _CLUSTER = prepared.Rows(
         .select_for_update(of=("self",), no_key=True)
     )
 )
-_ENDED = ("Succeeded", "Failed")
 _AT_ONCE = 200
 """Rows of one statement: SQLite limits the number of parameters."""
 
@@ -181,7 +182,7 @@ class NodePodSync:
         with transaction.atomic():
             cluster = self._lock_cluster()
             # Nodes and pods before holds: the capacity of a hold that ends must be counted by the rows of its pods.
-            changes = [*_write_nodes(cluster, nodes), *self._write_pods(cluster, pods, deleted)]
+            changes = [*_write_nodes(cluster, nodes), *self._write_pods(cluster, pods, deleted, now)]
             ended = self._end_holds(None if self._listed_again else marks, now)
             if self._listed_again:
                 _synced(cluster, self.ledger, now)
@@ -206,7 +207,7 @@ class NodePodSync:
         for uid, attempt, phase, *key in rows:
             hold = open_holds.get((uid, attempt))
             # After a resize pods of the size before, which have ended, must not be taken for those that are still to come.
-            if hold is not None and (hold.resized_at is None or phase not in _ENDED):
+            if hold is not None and (hold.resized_at is None or phase not in ENDED):
                 pods[uid, attempt].append((key[0], key[1]))
         done = {hold.pk: (hold, pods[key]) for key, hold in open_holds.items() if len(pods[key]) >= hold.pods}
         # Locked rows are skipped: the other transaction ends that hold, and may itself be waiting for a lock of this one.
@@ -229,9 +230,17 @@ class NodePodSync:
             raise ClusterGone
         return rows[0]
 
-    def _write_pods(self, cluster: Cluster, pods: dict[Key, ObservedPod], deleted: list[Key]) -> list[journal.Change]:
+    def _has_just_ended(self, row: Pod) -> bool:
+        before = self._written.get((row.namespace, row.name))
+        own = before.own if before else None
+        return row.phase in ENDED and (own is None or (own.uid, own.phase) != (row.uid, row.phase))
+
+    def _write_pods(
+        self, cluster: Cluster, pods: dict[Key, ObservedPod], deleted: list[Key], now: datetime
+    ) -> list[journal.Change]:
         rows = [_pod_row(self.cluster_id, pod, pod.own) for pod in pods.values() if pod.own]
         bulk.upsert(rows, ["cluster", "namespace", "name"], _POD_FIELDS)
+        recording.record(cluster, [row for row in rows if self._has_just_ended(row)], now)
         for namespace in {namespace for namespace, _ in deleted}:
             names = [name for pod_namespace, name in deleted if pod_namespace == namespace]
             for chunk in _chunks(names):

@@ -47,7 +47,7 @@ def job_of(run: Session, words: list[str], namespace: str) -> Item:
     return session.job(run.api, name, namespace, kind)
 
 
-def logs(
+def logs(  # noqa: PLR0913 - each option is a parameter
     context: typer.Context,
     words: Words,
     namespace: session.Namespace = DEFAULT_NAMESPACE,
@@ -60,12 +60,14 @@ def logs(
     tail: Annotated[
         int | None, typer.Option("--tail", "-t", min=0, help="Print only this many lines from the end.")
     ] = None,
+    attempt: Annotated[
+        int | None, typer.Option("--attempt", min=1, help="An earlier attempt, of which the log was kept.")
+    ] = None,
 ) -> None:
-    """Print the log of one pod of a job."""
+    """Print the log of one pod of a job; of a pod that is gone, what was kept of it."""
     run = session.session_of(context)
-    print_log(
-        run, job_of(run, words, namespace), {"role": role, "index": index, "pod": pod, "tail": tail}, follow=follow
-    )
+    options = {"role": role, "index": index, "pod": pod, "tail": tail, "attempt": attempt}
+    print_log(run, job_of(run, words, namespace), options, follow=follow)
 
 
 def print_log(run: Session, item: Item, options: Mapping[str, object], *, follow: bool) -> None:

@@ -1,21 +1,35 @@
-"""A job's log, straight from the member that runs it. Nothing of it is kept in the fleet."""
+"""A job's log, straight from the member that runs it; of a pod that has ended, what is kept where its member gives none."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from fleet.core.members.log_text import Selection
 from fleet.errors import NotFound, Unavailable
 from fleet.kube import resources
-from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberRefused
-from fleet.models import Pod
+from fleet.models import Cluster, EndedPod, Pod
+from fleet.services.logs import archive
 from fleet.services.members import impersonation, member_clients
 from jobs.core.division import shares
 from jobs.kinds import registry
 from jobs.models import Job
 
+_FEW = 50
 _SILENCE_S = 3600.0
 """How long a followed log may say nothing before the stream is given up."""
+
+
+class Closing(Protocol):
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """In the place of a connection."""
+
+    def close(self) -> None:
+        pass
 
 
 @dataclass(slots=True)
@@ -26,7 +40,7 @@ class Log:
     """
 
     pod: Pod
-    client: MemberClient
+    client: Closing
     lines: Iterator[bytes]
 
     def __iter__(self) -> Iterator[bytes]:
@@ -44,36 +58,101 @@ class Log:
         self.client.close()
 
 
-def stream(
-    job: Job, user: Any, *, pod: str = "", role: str = "", index: int = 0, follow: bool = False, tail: int | None = None
-) -> Log:
-    """One pod's log for the user; by default of the chief, from the start. The caller has to close it."""
-    target = _pod(job, pod, role, index)
-    params = {"follow": "true"} if follow else {}
-    if tail is not None:
-        params["tailLines"] = str(tail)
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which log of a job, and what part of it."""
+
+    pod: str = ""
+    role: str = ""
+    index: int = 0
+    attempt: int | None = None
+    """None: of the attempts that count now, else of the last that has one."""
+    follow: bool = False
+    tail: int | None = None
+
+
+_DEFAULT = Query()
+
+
+def stream(job: Job, user: Any, query: Query = _DEFAULT) -> Log:
+    """One pod's log for the user; by default of the primary role, from the start. The caller has to close it."""
+    target = _live(job, query)
+    if target is None:
+        ended = _ended(job, query)
+        return Log(archive.as_row(ended), Nothing(), _kept_lines(ended, query))
+    if target.cluster.state != Cluster.State.READY and (kept := _kept(target)):
+        return Log(target, Nothing(), _kept_lines(kept, query))
+    params = {"follow": "true"} if query.follow else {}
+    if query.tail is not None:
+        params["tailLines"] = str(query.tail)
     path = resources.PODS.path(target.namespace, target.name, "log")
     client = member_clients.connect(member_clients.access_of(target.cluster))
     client = impersonation.in_name_of(client, target.cluster, user)
-    return Log(target, client, client.stream_lines(path, params, read_timeout_s=_SILENCE_S if follow else 30.0))
+    lines = client.stream_lines(path, params, read_timeout_s=_SILENCE_S if query.follow else 30.0)
+    return Log(target, client, _or_kept(lines, target, query))
 
 
-def _pod(job: Job, name: str, role: str, index: int) -> Pod:
-    counting = shares.counting(job.shares, job.attempt)
+def _or_kept(lines: Iterator[bytes], pod: Pod, query: Query) -> Iterator[bytes]:
+    """The lines; what is kept of the pod's log instead when its member gives none at all."""
+    has_begun = False
+    try:
+        for line in lines:
+            has_begun = True
+            yield line
+    except (MemberAway, MemberRefused):
+        kept = None if has_begun else _kept(pod)
+        if kept is None:
+            raise
+        yield from _kept_lines(kept, query)
+
+
+def _kept(pod: Pod) -> EndedPod | None:
+    """What is kept of a pod whose row is still there; None until its log has been read."""
+    kept = archive.pod_of(pod)
+    return kept if kept and kept.state == EndedPod.State.KEPT else None
+
+
+def _kept_lines(ended: EndedPod, query: Query) -> Iterator[bytes]:
+    yield from archive.text_of(ended, Selection(tail_lines=query.tail)).content.splitlines()
+
+
+def _live(job: Job, query: Query) -> Pod | None:
+    """The pod whose row is there. By default the first of all pods when the primary role has none."""
+    counting = [query.attempt] if query.attempt is not None else shares.counting(job.shares, job.attempt)
     pods = Pod.objects.select_related("cluster").filter(job_uid=job.uid, attempt__in=counting)
-    if name:
-        target = pods.filter(name=name).first()
-        if target is None:
-            raise NotFound(f"{job} has no pod {name}; it has {_names(list(pods))}")
-        return target
-    role_name = role or registry.kind_of(job.api_version, job.kind).primary_role(each["name"] for each in job.roles)
-    target = pods.filter(role=role_name, index=index).first() or (
-        None if role else pods.order_by("role", "index").first()
+    if query.pod:
+        return pods.filter(name=query.pod).first()
+    found = pods.filter(role=query.role or _primary_role(job), index=query.index).first()
+    return found or (None if query.role else pods.order_by("role", "index").first())
+
+
+def _ended(job: Job, query: Query) -> EndedPod:
+    """The pod of the newest attempt among those that are gone. Raises NotFound."""
+    pods = [pod for pod in archive.of_job(job.uid) if query.attempt in (None, pod.attempt)]
+    if query.pod:
+        pods = [pod for pod in pods if pod.name == query.pod]
+    else:
+        role = query.role or _primary_role(job)
+        of_role = [pod for pod in pods if (pod.role, pod.index) == (role, query.index)]
+        pods = of_role if of_role or query.role else pods
+    if not pods:
+        raise NotFound(f"{job} has no {_wanted(job, query)}; it has {_names(job)}")
+    last = max(pod.attempt for pod in pods)
+    return next(pod for pod in pods if pod.attempt == last)
+
+
+def _wanted(job: Job, query: Query) -> str:
+    attempt = "" if query.attempt is None else f" of attempt {query.attempt}"
+    return (
+        f"pod {query.pod}{attempt}" if query.pod else f"{query.role or _primary_role(job)} pod {query.index}{attempt}"
     )
-    if target is None:
-        raise NotFound(f"{job} has no {role_name} pod {index}; it has {_names(list(pods))}")
-    return target
 
 
-def _names(pods: list[Pod]) -> str:
-    return ", ".join(sorted(pod.name for pod in pods)) or "none yet"
+def _primary_role(job: Job) -> str:
+    return registry.kind_of(job.api_version, job.kind).primary_role(each["name"] for each in job.roles)
+
+
+def _names(job: Job) -> str:
+    counting = shares.counting(job.shares, job.attempt)
+    live = Pod.objects.filter(job_uid=job.uid, attempt__in=counting).values_list("name", flat=True)
+    return ", ".join(sorted({*live, *(pod.name for pod in archive.of_job(job.uid))})[:_FEW]) or "none yet"

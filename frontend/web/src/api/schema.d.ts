@@ -643,6 +643,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/ended-pods/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Pods of all attempts that have ended, and whether their logs are kept; also of those that are gone. */
+        get: operations["jobs_ended_pods_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/events/": {
         parameters: {
             query?: never;
@@ -2168,6 +2185,30 @@ export interface components {
              */
             not_before: string | null;
         };
+        EndedPod: {
+            readonly name: string;
+            readonly namespace: string;
+            readonly uid: string;
+            readonly cluster: string;
+            readonly attempt: number;
+            readonly role: string;
+            readonly index: number;
+            readonly phase: string;
+            /** Format: date-time */
+            readonly ended_at: string;
+            /**
+             * @description Due: it is being read from the cluster
+             *
+             *     * `Due` - Due
+             *     * `Kept` - Kept
+             *     * `Lost` - Lost
+             */
+            readonly log: components["schemas"]["LogEnum"];
+            /** @description why the log, or a part of it, is not kept */
+            readonly message: string;
+            /** @description of all its containers; null: none */
+            readonly log_bytes: number | null;
+        };
         Enrolment: {
             /** @description base32, to type into an authenticator app */
             secret: string;
@@ -2615,6 +2656,13 @@ export interface components {
             /** @description the node they lead, as a full path: root/vision */
             path: string;
         };
+        /**
+         * @description * `Due` - Due
+         *     * `Kept` - Kept
+         *     * `Lost` - Lost
+         * @enum {string}
+         */
+        LogEnum: "Due" | "Kept" | "Lost";
         LoginCode: {
             code: string;
             username: string;
@@ -2952,6 +3000,21 @@ export interface components {
              */
             previous?: string | null;
             results: components["schemas"]["Dependent"][];
+        };
+        PaginatedEndedPodList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["EndedPod"][];
         };
         PaginatedEventList: {
             /** @example 123 */
@@ -5083,6 +5146,32 @@ export interface operations {
             };
         };
     };
+    jobs_ended_pods_list: {
+        parameters: {
+            query?: {
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedEndedPodList"];
+                };
+            };
+        };
+    };
     jobs_events_list: {
         parameters: {
             query?: {
@@ -5133,6 +5222,8 @@ export interface operations {
     jobs_logs_retrieve: {
         parameters: {
             query?: {
+                /** @description by default the one that counts now, else the last of which a log is kept */
+                attempt?: number | null;
                 follow?: boolean;
                 index?: number;
                 pod?: string;

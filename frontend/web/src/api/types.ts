@@ -31,6 +31,7 @@ export type Reason = Schemas['Reason'];
 export type Verdict = Schemas['Short'];
 export type JobEvent = Schemas['Event'];
 export type Pod = Schemas['Pod'];
+export type EndedPod = Schemas['EndedPod'];
 export type QuotaTree = Schemas['QuotaTree'];
 export type QuotaNode = Schemas['QuotaNode'];
 export type QuotaAmount = Schemas['QuotaAmount'];

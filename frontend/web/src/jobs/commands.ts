@@ -15,11 +15,11 @@ export function commandsOf({ id, ...job }: Named): Commands {
   return { kubectl: kubectl(...words), cli: convoy(...words), curl: curl(`jobs/${id}/`) };
 }
 
-export function commandsOfLog(job: Named, pod: string): Commands {
+export function commandsOfLog(job: Named, pod: string, attempt: number): Commands {
   const words = [wordOf(job), job.name, '-n', job.namespace];
   return {
-    cli: convoy('logs', '-f', ...words, '--pod', pod),
-    curl: curl(listOf(`jobs/${job.id}/logs/`, { pod, follow: 'true' })),
+    cli: convoy('logs', '-f', ...words, '--pod', pod, '--attempt', String(attempt)),
+    curl: curl(listOf(`jobs/${job.id}/logs/`, { pod, attempt: String(attempt), follow: 'true' })),
   };
 }
 

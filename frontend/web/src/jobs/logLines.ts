@@ -11,15 +11,16 @@ const TAIL = 1_000;
 export async function readLog(
   id: string,
   pod: string,
+  attempt: number,
   follow: boolean,
   signal: AbortSignal,
   onLines: (lines: string[]) => void,
 ): Promise<void> {
-  const query = new URLSearchParams({ pod, tail: String(TAIL), follow: String(follow) });
+  const query = new URLSearchParams({ pod, attempt: String(attempt), tail: String(TAIL), follow: String(follow) });
   const asked = connection.sessions();
   const answer = await fetch(`/api/v1/jobs/${id}/logs/?${query}`, { signal, credentials: 'same-origin' });
   if (!answer.ok || !answer.body) {
-    if (answer.status === 401 && !connection.sessionExpired(asked)) return readLog(id, pod, follow, signal, onLines);
+    if (answer.status === 401 && !connection.sessionExpired(asked)) return readLog(id, pod, attempt, follow, signal, onLines);
     throw await readProblem(answer);
   }
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -3,7 +3,7 @@ import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@ta
 
 import { api } from '../api/client.ts';
 import { refetch } from '../api/refetch.ts';
-import type { Job, JobDetail, JobEvent, Page, Pod } from '../api/types.ts';
+import type { EndedPod, Job, JobDetail, JobEvent, Page, Pod } from '../api/types.ts';
 import { type JobFilters, queryOf, searchOf } from './filters.ts';
 import type { Action } from './states.ts';
 import type { Attempt, BulkDone, Copy, Explanation, Groups, QueueUnit, Timeline } from './types.ts';
@@ -57,6 +57,15 @@ export function jobPodsQuery(id: string) {
   return queryOptions({
     queryKey: ['jobs', 'one', id, 'pods'],
     queryFn: ({ signal }) => api.get<Page<Pod>>(`jobs/${id}/pods/`, { query: { page_size: 200 }, signal }),
+    refetchInterval: SWEEP_MS,
+  });
+}
+
+/** Pods that have ended, also those that are gone, whose logs are kept. */
+export function endedPodsQuery(id: string) {
+  return queryOptions({
+    queryKey: ['jobs', 'one', id, 'ended-pods'],
+    queryFn: ({ signal }) => api.get<Page<EndedPod>>(`jobs/${id}/ended-pods/`, { query: { page_size: 200 }, signal }),
     refetchInterval: SWEEP_MS,
   });
 }

@@ -12,8 +12,8 @@ interface Log {
 
 const EMPTY: Omit<Log, 'of'> = { lines: [], error: null, ended: false };
 
-export function useLog(id: string, pod: string, follow: boolean, tries: number): Log {
-  const of = `${id}/${pod}/${follow}/${tries}`;
+export function useLog(id: string, pod: string, attempt: number, follow: boolean, tries: number): Log {
+  const of = `${id}/${pod}/${attempt}/${follow}/${tries}`;
   const [log, setLog] = useState<Log>({ of, ...EMPTY });
   useEffect(() => {
     const stop = new AbortController();
@@ -27,7 +27,7 @@ export function useLog(id: string, pod: string, follow: boolean, tries: number):
       frame = 0;
       setLog((now) => ({ ...(now.of === of ? now : { of, ...EMPTY }), of, lines: kept(now.of === of ? now.lines : [], more) }));
     };
-    readLog(id, pod, follow, stop.signal, (lines) => {
+    readLog(id, pod, attempt, follow, stop.signal, (lines) => {
       waiting = kept(waiting, lines);
       frame ||= requestAnimationFrame(flush);
     }).then(
@@ -40,6 +40,6 @@ export function useLog(id: string, pod: string, follow: boolean, tries: number):
       stop.abort();
       cancelAnimationFrame(frame);
     };
-  }, [id, pod, follow, of]);
+  }, [id, pod, attempt, follow, of]);
   return log.of === of ? log : { of, ...EMPTY };
 }

@@ -1,0 +1,228 @@
+"""Reads the logs of ended pods from their members, once, and keeps them.
+
+A pod is claimed by moving `EndedPod.due_at` on, so that of two workers one reads it, and the pod of a worker that died is
+read again. Members are asked by threads of their own, one for each member: one that is slow keeps neither the worker nor other
+members waiting. Whatever is due is found in the rows, by the task that follows a pod's end and by each minute's housekeeping.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Min
+from structlog import get_logger
+
+from fleet.core.members import log_text
+from fleet.core.members.typed_values import mapping, mappings, number, text
+from fleet.db import isolation
+from fleet.kube.resources import PODS
+from fleet.member.client import MemberClient, Object
+from fleet.member.errors import MemberAway, MemberError, MemberMissing, MemberRefused
+from fleet.models import ArchivedLog, Cluster, EndedPod
+from fleet.services.logs import storing
+from fleet.services.members import member_clients
+
+log = get_logger(__name__)
+Clock = Callable[[], datetime]
+State = EndedPod.State
+
+CONTAINERS = 16
+"""Logs of one pod that are kept."""
+_CLAIM = timedelta(minutes=5)
+"""Longer than reading all logs of a pod takes."""
+_PAUSE = timedelta(seconds=50)
+"""Until a member that did not answer is asked again."""
+_TRIES = 5
+"""For a member that answers something of which no log can be made."""
+_READ_S = 20.0
+_LONGEST = timedelta(minutes=1)
+"""For all logs of a pod."""
+_LARGEST = 16
+"""Times what is kept of a container: an answer that is larger is asked for again with fewer lines."""
+_AT_ONCE = 8
+_SLOTS = threading.BoundedSemaphore(_AT_ONCE)
+_busy: set[int] = set()
+"""Members that a thread of this process is asking."""
+
+
+@dataclass(slots=True)
+class Found:
+    """The logs of one pod, and why some of them are missing."""
+
+    logs: list[tuple[ArchivedLog, bytes]] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+class Gone(Exception):  # noqa: N818 - what the member says, no error of ours
+    """The member does not have the pod any more."""
+
+
+def start(clock: Clock) -> list[threading.Thread]:
+    """Begins to read from the members that have logs due, as many as there are free threads; does not wait for them."""
+    due = EndedPod.objects.filter(due_at__lte=clock(), cluster__isnull=False).order_by().values("cluster")
+    threads = []
+    for pk in [row["cluster"] for row in due.annotate(first=Min("due_at")).order_by("first")]:
+        if pk in _busy:
+            continue
+        if not _SLOTS.acquire(blocking=False):
+            break
+        _busy.add(pk)
+        thread = threading.Thread(target=_tend, args=(pk, clock), name=f"logs {pk}", daemon=True)
+        thread.start()
+        threads.append(thread)
+    return threads
+
+
+def _tend(pk: int, clock: Clock) -> None:
+    try:
+        while read_due(pk, clock):
+            pass
+    finally:
+        _busy.discard(pk)
+        _SLOTS.release()
+        connection.close()
+    # What has become due since the last look found the member busy, and was left to this thread.
+    if EndedPod.objects.filter(cluster_id=pk, due_at__lte=clock()).exists():
+        start(clock)
+    connection.close()
+
+
+def read_due(cluster_id: int, clock: Clock) -> bool:
+    """Reads the logs of one pod of the cluster that is due; False when there is none, or the cluster does not answer."""
+    now = clock()
+    due = EndedPod.objects.filter(cluster_id=cluster_id, due_at__lte=now).select_related("cluster")
+    pod = due.order_by("due_at", "pk").first()
+    if pod is None or pod.cluster is None:
+        return False
+    if not EndedPod.objects.filter(pk=pod.pk, due_at=pod.due_at).update(due_at=now + _CLAIM, tries=pod.tries + 1):
+        return True
+    done = isolation.run("logs.read", [f"ended pod {pod.pk}"], partial(_read, pod, pod.cluster, clock))
+    return bool(done and done[0])
+
+
+def _read(pod: EndedPod, cluster: Cluster, clock: Clock) -> bool:
+    """Whether the member answered."""
+    try:
+        found = read_logs(member_clients.client(cluster, timeout_s=_READ_S), pod, clock)
+    except Gone:
+        _lose(pod, "the pod was gone from its cluster before its log was read")
+        return True
+    except MemberAway as e:
+        if clock() - pod.ended_at > timedelta(seconds=settings.CONVOY_LOGS.away_s):
+            _lose(pod, f"the cluster gave no log: {e.message}")
+        else:
+            _put_off(pod, cluster, clock() + _PAUSE)
+        return False
+    except (MemberError, ValueError, TypeError, LookupError) as e:
+        if pod.tries + 1 >= _TRIES:
+            _lose(pod, f"the cluster gave no log: {e.message if isinstance(e, MemberError) else type(e).__name__}")
+        else:
+            EndedPod.objects.filter(pk=pod.pk).update(due_at=clock() + _PAUSE)
+        return True
+    _keep(pod, found)
+    return True
+
+
+def _put_off(pod: EndedPod, cluster: Cluster, until: datetime) -> None:
+    """All of the cluster: each would wait for the same silence."""
+    waiting = EndedPod.objects.filter(cluster=cluster, due_at__lt=until)
+    waiting.update(due_at=until)
+    EndedPod.objects.filter(pk=pod.pk).update(due_at=until)
+
+
+def _lose(pod: EndedPod, message: str) -> None:
+    EndedPod.objects.filter(pk=pod.pk, state=State.DUE).update(state=State.LOST, message=message[:300], due_at=None)
+
+
+def _keep(pod: EndedPod, found: Found) -> None:
+    """Files first: a row never names one that is not there."""
+    stored = len(pod.pod)
+    for archived, packed in found.logs:
+        stored += len(packed)
+        if storing.has_folder():
+            storing.write_file(pod.ref, archived.number, packed)
+        else:
+            archived.data = packed
+    state = State.KEPT if found.logs else State.LOST
+    message = "; ".join(found.missing)[:300]
+    with transaction.atomic():
+        mine = EndedPod.objects.filter(pk=pod.pk, state=State.DUE)
+        if mine.update(state=state, message=message, due_at=None, stored_bytes=stored):
+            ArchivedLog.objects.bulk_create([archived for archived, _ in found.logs])
+
+
+def read_logs(client: MemberClient, pod: EndedPod, clock: Clock) -> Found:
+    """What the member has of the pod's logs. Raises Gone when it has the pod no more, or another one of its name."""
+    path = PODS.path(pod.namespace, pod.name)
+    containers = list(_containers(_same(client, path, pod)))[:CONTAINERS]
+    found, deadline = Found(), clock() + _LONGEST
+    for at, (container, previous) in enumerate(containers):
+        try:
+            lines = partial(_lines, client, f"{path}/log", container, previous, lambda: clock() > deadline)
+            content, is_cut = _tail(lines)
+        except MemberRefused as e:
+            if not previous:
+                found.missing.append(f"{container}: {e.message}")
+            continue
+        key, packed = storing.pack(content)
+        row = ArchivedLog(pod=pod, number=at, container=container, previous=previous, is_cut=is_cut)
+        row.text_bytes, row.key = len(content), key
+        found.logs.append((row, packed))
+    if found.logs:
+        # What was read is the log of this pod only if no other one has taken its name meanwhile.
+        with suppress(MemberMissing):
+            _same(client, path, pod, or_missing=True)
+    return found
+
+
+def _same(client: MemberClient, path: str, pod: EndedPod, *, or_missing: bool = False) -> Object:
+    try:
+        manifest = client.get(path)
+    except MemberMissing as e:
+        if or_missing:
+            raise
+        raise Gone from e
+    if text(mapping(manifest.get("metadata")).get("uid")) != pod.uid:
+        raise Gone
+    return manifest
+
+
+def _containers(manifest: Object) -> Iterator[tuple[str, bool]]:
+    """Each container that has begun, and its run before where it was restarted."""
+    spec, status = mapping(manifest.get("spec")), mapping(manifest.get("status"))
+    for part, statuses in (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses")):
+        restarts = {text(each.get("name")): number(each.get("restartCount")) for each in mappings(status.get(statuses))}
+        for container in mappings(spec.get(part)):
+            name = text(container.get("name"))[:63]
+            yield name, False
+            if restarts.get(name, 0) > 0:
+                yield name, True
+
+
+def _lines(
+    client: MemberClient, path: str, container: str, previous: bool, is_over: Callable[[], bool], most: int
+) -> Iterator[bytes]:
+    """The last lines of a container, with their ends and times. Raises MemberAway when the time for the pod is over."""
+    params = {"container": container, "timestamps": "true", "tailLines": str(most)}
+    params |= {"previous": "true"} if previous else {}
+    with closing(client.stream_lines(path, params, read_timeout_s=_READ_S)) as lines:  # type: ignore[type-var]  # a generator
+        for line in lines:
+            if is_over():
+                raise MemberAway(f"the log of {container} did not come within {_LONGEST.total_seconds():.0f} s")
+            yield line + b"\n"
+
+
+def _tail(lines: Callable[[int], Iterator[bytes]]) -> tuple[bytes, bool]:
+    """The end of a log, and whether there is more of it. Members count lines, and count bytes from the front only."""
+    bounds = settings.CONVOY_LOGS
+    for most in (bounds.container_lines, max(bounds.container_lines // 32, 1), 1):
+        tail = log_text.last_bytes(lines(most), bounds.container_bytes, _LARGEST * bounds.container_bytes)
+        if tail is not None:
+            content, is_cut = tail
+            return content, is_cut or content.count(b"\n") >= most
+    return b"", True
