@@ -17,9 +17,11 @@ class JobsConfig(AppConfig):
         from jobs.models import Job
         from jobs.services.failover import restored
         from jobs.services.follow import status
+        from jobs.services.inspect import copy_events
         from jobs.services.scheduling import demand_provider, rejections, unreadable_rows
 
         status.register()
+        copy_events.register()
         demand_provider.register()
         receivers.connect()
         access.GENERAL.update({kind.resource.kind: "Job" for kind in registry.everything()})

@@ -6,7 +6,7 @@ Everything that touches the database runs in threads of a pool; watches stay on 
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,7 +21,6 @@ from django.db import DatabaseError, DataError, InterfaceError, OperationalError
 from fleet.db import clock
 from fleet.errors import ConvoyError, Forbidden, Unavailable
 from fleet.kube.requests.status import KubeError
-from fleet.kube.resources import PODS
 from fleet.kube.server import request as http
 from fleet.kube.server.app import Answer, Server
 from fleet.kube.server.kinds import Namespaces, Object
@@ -30,6 +29,7 @@ from fleet.kube.server.request import Receive, Request, Scope, Send
 from fleet.kube.server.selection import selection
 from fleet.kube.server.watching import Frame, Opening, WatchOptions
 from fleet.kubeapi import auditing, pod_logs, pod_streams, proxy, refusals, reviews, watching
+from fleet.kubeapi.event_watches import WithMembers
 from fleet.kubeapi.feed import Feed
 from fleet.kubeapi.history import Journal
 from fleet.kubeapi.objects.fleet_kinds import ABOUT, Events
@@ -41,11 +41,13 @@ from fleet.limits import USERS
 from fleet.services.auditing import refused_sign_ins
 from fleet.services.auditing.refused_sign_ins import Refusal
 from fleet.services.authorization import access
-from fleet.services.members import pod_events
+from fleet.services.members import member_events
+from fleet.services.members.member_events import Question
 
 log = logging.getLogger(__name__)
 
 _THREADS = 16
+_POLLS = 4
 VERSION = "v1.31.0+convoy"
 
 
@@ -56,6 +58,7 @@ class Application(Server[Kind]):
         super().__init__(Catalog(kinds), Journal(), version=VERSION, title="Convoy")
         self._clock = clock
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="kubeapi")
+        self._polls = ThreadPoolExecutor(_POLLS, thread_name_prefix="events-of-members")
         self._feed = Feed(self.run)
         self._watches: Counter[int] = Counter()
         """Open ones of each user, whatever the token: `fleet.limits` counts those of one token."""
@@ -110,15 +113,14 @@ class Application(Server[Kind]):
                 del self._watches[user.pk]
 
     def perform(self, request: Request, target: Target, user: Any) -> Answer:
-        """A list of a namespace's events has those that members have of its pods; they are asked before rows are read."""
+        """A list of events has those that members have of the fleet's objects; they are asked before rows are read."""
         is_list = request.method == "GET" and not request.is_watch and not target.name
-        if is_list and isinstance(target.kind, Events) and target.namespace:
+        if is_list and isinstance(target.kind, Events):
             self.authorize(user, "list", target)
             about = selection(request, target.kind).exact
-            if about.get(f"{ABOUT}kind", PODS.kind) == PODS.kind:
-                answer = pod_events.of_pods(user, target.namespace, about.get(f"{ABOUT}name", ""))
-                request.warnings += answer.warnings
-                target = replace(target, kind=target.kind.with_others(answer.events))
+            answer = member_events.of(user, _question(readable(target, user), about))
+            request.warnings += answer.warnings
+            target = replace(target, kind=target.kind.with_others(answer.events))
         return super().perform(request, target, user)
 
     def connect(self, request: Request, target: Target, user: Any) -> Answer | None:
@@ -161,7 +163,16 @@ class Application(Server[Kind]):
             await http.answer(send, 200, text.content.decode(errors="replace"), [*request.warnings, *text.notes])
 
     async def watch(self, options: WatchOptions, frame: Frame) -> Opening:
-        return await watching.begin(options, frame, self._feed, self.run)
+        opening = await watching.begin(options, frame, self._feed, self.run)
+        if not isinstance(options.kind, Events):
+            return opening
+        question = _question(options.namespaces, options.selection.exact)
+        ask = partial(self._in_poll_thread, member_events.of, options.user, question)
+        return replace(opening, changes=WithMembers(opening.changes, options, ask, self._clock))
+
+    async def _in_poll_thread(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Of a few threads of their own: members that do not answer keep no request to the fleet waiting."""
+        return await sync_to_async(_with_database, thread_sensitive=False, executor=self._polls)(work, *args)
 
     def still_allowed(self, request: Request, target: Target, namespaces: Namespaces) -> bool:
         """Not when some of the namespaces it began with may no longer be read: the client lists and watches anew."""
@@ -209,6 +220,10 @@ def readable(target: Target, user: Any) -> Namespaces:
     if target.namespace or not allowed:
         raise access.refusal(user, kind.read_verb, kind.name, target.namespace)
     return allowed
+
+
+def _question(namespaces: Namespaces, about: Mapping[str, str]) -> Question:
+    return Question(namespaces, about.get(f"{ABOUT}kind", ""), about.get(f"{ABOUT}name", ""))
 
 
 def _with_database(work: Callable[..., Any], *args: Any) -> Any:

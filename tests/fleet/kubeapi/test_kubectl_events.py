@@ -1,16 +1,26 @@
 """Events of pods at the fleet, through a stock kubectl: the members are asked, and only of pods that the fleet knows."""
 
 import pytest
+from django.utils import timezone
 
 from fleet.kube.resources import EVENTS, PODS
+from fleet.kubeapi import event_watches
 from fleet.models import Grant
+from fleet.services.members import member_events
 from tests.fleet.kubeapi.builders import Member, a_pod
 from tests.support.kubectl import served
-from tests.support.members import api, join, members
+from tests.support.members import api, join, members, requests_of
 from tests.support.people import person
 
 __all__ = ["members"]
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def asked_each_time(monkeypatch):
+    member_events._recent.clear()
+    monkeypatch.setattr(member_events, "FRESH_S", 0.0)
+    monkeypatch.setattr(event_watches, "POLL_S", 0.2)
 
 
 def event(pod: dict, reason: str, *, namespace: str = "team", **more: object) -> dict:
@@ -101,3 +111,46 @@ def test_a_cluster_that_is_away_is_a_warning_beside_the_others(kubectl, north, m
     north.server.stop()
     told = kubectl.as_user("ada").says("get", "events", "-n", "team")
     assert "cluster north gives no events" in told and "Pulled" in told
+
+
+def test_a_list_of_all_namespaces_shows_those_that_the_caller_reads(kubectl, north):
+    ada = kubectl.as_user("ada")
+    rows = ada.says("get", "events", "-A", "--no-headers").splitlines()
+    about = {(row.split()[0], row.split()[4]) for row in rows if "pod/" in row}
+    assert about == {("team", "pod/a.north"), ("team", "pod/b.north")}
+    person("otto", (Grant.Role.VIEWER, "vision"))
+    assert "BackOff" not in kubectl.as_user("otto").says("get", "events", "-A")
+    person("tina", (Grant.Role.VIEWER, "team"))
+    assert kubectl.as_user("tina").says("get", "events", "-A").count("BackOff happened") == 2
+
+
+def test_a_watch_is_sent_what_is_new_in_the_members_and_nothing_of_the_list_before_again(kubectl, north):
+    with kubectl.as_user("ada").running("get", "events", "-n", "team", "-w", "--no-headers") as watching:
+        listed = [watching.stdout.readline() for _ in range(2)]
+        assert all("BackOff happened" in line for line in listed)
+        pod = north.shown[0]
+        north.client.create(EVENTS.path("team"), event(pod, "Pulled", lastTimestamp=f"{timezone.now():%FT%TZ}"))
+        assert "Pulled happened" in watching.stdout.readline()
+        path = EVENTS.path("team", f"{pod['metadata']['name']}.backoff")
+        north.client.merge_patch(path, {"count": 4, "message": "again"})
+        assert "again" in watching.stdout.readline()
+
+
+def test_a_watch_without_a_list_begins_with_what_there_is_in_all_namespaces(kubectl, north):
+    ada = kubectl.as_user("ada")
+    told = ada.says("get", "--raw", "/api/v1/events?watch=1&timeoutSeconds=2")
+    assert told.count("BackOff happened") == 2
+
+
+def test_a_watch_of_one_object_is_sent_its_events_alone(kubectl, north):
+    ada = kubectl.as_user("ada")
+    told = ada.says("get", "--raw", "/api/v1/events?watch=1&timeoutSeconds=2&fieldSelector=involvedObject.name=a.north")
+    assert told.count("BackOff happened") == 1
+
+
+def test_many_who_read_at_once_ask_a_member_once(kubectl, north, monkeypatch):
+    monkeypatch.setattr(member_events, "FRESH_S", 60.0)
+    ada, before = kubectl.as_user("ada"), requests_of("north")
+    for _ in range(3):
+        ada.says("get", "events", "-n", "team")
+    assert requests_of("north") - before == 1
