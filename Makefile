@@ -20,6 +20,7 @@ lint: $(VENV)/lint-imports ## format, lint, types, import contracts, migrations,
 	$(VENV)/lint-imports
 	$(VENV)/python manage.py makemigrations --check --dry-run
 	$(VENV)/python -m deploy.demo.bundle --check
+	$(VENV)/python -m frontend.sdk_types --check
 	mkdir -p .convoy && $(VENV)/python manage.py spectacular --format openapi-json --file .convoy/openapi.json
 	diff -q .convoy/openapi.json docs/openapi.json
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory lint-console; \
@@ -53,6 +54,7 @@ faults: $(VENV)/lint-imports ## the whole product struck at every step: make fau
 generate: $(VENV)/lint-imports ## everything that is made from something else
 	$(VENV)/python -m deploy.demo.bundle
 	$(VENV)/python manage.py spectacular --format openapi-json --file docs/openapi.json
+	$(VENV)/python -m frontend.sdk_types
 
 $(VENV)/lint-imports: uv.lock pyproject.toml
 	python3 manage.py test --version
