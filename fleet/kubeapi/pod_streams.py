@@ -52,6 +52,8 @@ _ANSWER_HEADERS = (
     b"sec-websocket-protocol",
     b"x-stream-protocol-version",
 )
+_PLAIN = re.compile(rb"[\x20-\x7e]*")
+_MOST_FIELDS = 1000
 _UPGRADES = (b"websocket", b"spdy/3.1")
 
 
@@ -257,6 +259,7 @@ async def _refuse(send: Send, answer: Answer) -> None:
 
 def _headers(scope: Scope) -> Headers:
     """The headers that are passed on to the member; raises KubeError when the request names no protocol that pods speak."""
+    _require_plain_query(scope["query_string"])
     if scope["method"] not in ("GET", "POST"):
         raise KubeError(405, "the server does not allow this method on the requested resource")
     upgrade = upgrades.upgrade_of(scope)
@@ -265,6 +268,8 @@ def _headers(scope: Scope) -> Headers:
     name = b"websocket" if upgrade == b"websocket" else b"SPDY/3.1"
     headers = [(b"connection", b"Upgrade"), (b"upgrade", name)]
     headers += [(key, value) for key in _REQUEST_HEADERS for value in upgrades.values(scope, key)]
+    if any(not _PLAIN.fullmatch(value) for _, value in headers):
+        raise KubeError(400, "the headers of the upgrade have characters that are not passed on to a cluster")
     offered = [
         word.strip() for value in upgrades.values(scope, b"sec-websocket-protocol") for word in value.split(b",")
     ]
@@ -273,8 +278,16 @@ def _headers(scope: Scope) -> Headers:
     return headers if scope["method"] == "GET" else [*headers, (b"content-length", b"0")]
 
 
+def _require_plain_query(query: bytes) -> None:
+    """Raises KubeError for a query that no client sends, and that could mean something else to the member than here."""
+    if not _PLAIN.fullmatch(query) or b" " in query or b"#" in query:
+        raise KubeError(400, "the query has characters that have to be written with percent signs")
+    if query.count(b"&") >= _MOST_FIELDS:
+        raise KubeError(400, f"the query has more than {_MOST_FIELDS} fields")
+
+
 def _command(scope: Scope) -> dict[str, Any]:
     """The command and its container, for the audit."""
-    query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True, max_num_fields=1000)
+    query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     known = {key: query[key] for key in ("command", "container", "ports", "stdin", "tty") if key in query}
     return {key: values if key in ("command", "ports") else values[0] for key, values in known.items()}
