@@ -8,6 +8,7 @@ the channel layer; without, one task per process follows the journal for all of 
 import asyncio
 import contextlib
 import json
+import logging
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -16,14 +17,18 @@ from urllib.parse import parse_qs
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 
 from fleet.changes import events, journal
 from fleet.changes.repeatable_read import repeatable_read
 from fleet.core import token_scopes
 from fleet.db import clock
 from fleet.errors import Forbidden
+from fleet.services.auditing import refused_sign_ins
+from fleet.services.auditing.refused_sign_ins import Refusal
 from fleet.services.authorization import access
+
+log = logging.getLogger(__name__)
 
 PING_S = 15.0
 FOLLOW_S = 0.25
@@ -31,7 +36,9 @@ LONGEST_MESSAGE = 4096
 RESUME_LIMIT = 5000
 BEARER = "convoy.bearer."
 PLAIN = "convoy.v1"
-REFUSED, TOO_MANY, ENDED, TOO_LONG = 4401, 4429, 4403, 1009
+REFUSED, TOO_MANY, ENDED, TOO_LONG, AWAY = 4401, 4429, 4403, 1009, 1013
+MAX_FAILED_BEATS = 3
+"""Heartbeats in a row without an answer of the database, after which a socket is closed: its user comes again."""
 
 Change = dict[str, Any]
 _open: Counter[int] = Counter()
@@ -55,22 +62,33 @@ class ChangesConsumer(AsyncWebsocketConsumer):
         if _open[user.pk] >= settings.CONVOY_LIMITS.sockets:
             await self.close(TOO_MANY)
             return
-        self.user = user
+        self.user, self.follower = user, self._follow()
         _open[user.pk] += 1
+        try:
+            await self._join()
+        except BaseException:
+            # Nobody disconnects what was never connected.
+            self._free_place()
+            raise
+
+    async def _join(self) -> None:
         # Read before it joins: what is committed from here on is sent, though perhaps after the first heartbeat.
         self.settled = await database_sync_to_async(journal.head)()
-        self.follower = self._follow()
         await self.follower.add(self)
         await self._resume()
         self.heart = asyncio.create_task(self._beat())
+        self.heart.add_done_callback(self._heart_stopped)
 
     async def disconnect(self, code: int) -> None:
         if self.user is None:
             return
-        _open[self.user.pk] -= 1
+        self._free_place()
+        self.heart.cancel()
         await self.follower.remove(self)
-        if heart := getattr(self, "heart", None):
-            heart.cancel()
+
+    def _free_place(self) -> None:
+        _open[self.user.pk] -= 1
+        self.user = None
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if len(text_data or bytes_data or "") > LONGEST_MESSAGE:
@@ -86,14 +104,34 @@ class ChangesConsumer(AsyncWebsocketConsumer):
                 await self.send(json.dumps(change))
 
     async def _beat(self) -> None:
-        while True:
-            head = await database_sync_to_async(journal.head)()
-            await self.send(json.dumps({"type": "ping", "version": self.settled}))
-            self.settled = head
+        """Looks at the rights again and again; ends when they are gone, or cannot be looked at."""
+        failures = 0
+        while failures < MAX_FAILED_BEATS:
+            try:
+                if not await self._ping():
+                    return
+                failures = 0
+            except (DatabaseError, InterfaceError) as e:
+                failures += 1
+                log.warning("the rights of a websocket cannot be looked at: %s", e)
             await asyncio.sleep(PING_S)
-            if await self._who() is None:
-                await self.close(ENDED)
-                return
+        await self.close(AWAY)
+
+    async def _ping(self) -> bool:
+        if await self._who() is None:
+            await self.close(ENDED)
+            return False
+        head = await database_sync_to_async(journal.head)()
+        await self.send(json.dumps({"type": "ping", "version": self.settled}))
+        self.settled = head
+        return True
+
+    def _heart_stopped(self, heart: asyncio.Task[None]) -> None:
+        """No socket stays open whose rights are not looked at any more."""
+        error = None if heart.cancelled() else heart.exception()
+        if error is not None:
+            log.error("the rights of a websocket cannot be looked at: it is closed", exc_info=error)
+            self.closing = asyncio.ensure_future(self.close(AWAY))
 
     async def _resume(self) -> None:
         since = _since(self.scope)
@@ -192,6 +230,8 @@ def _by_token(scope: Mapping[str, Any]) -> Any:
     try:
         return access.verify(_token(scope), now=clock.now()).user
     except Forbidden:
+        address = str((scope.get("client") or ("",))[0])
+        refused_sign_ins.count(address, Refusal.TOKENS_AT_SOCKETS)
         return None
 
 

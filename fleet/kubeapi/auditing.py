@@ -19,25 +19,30 @@ VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"
 
 @contextmanager
 def asking(asked: Request, target: Target, user: Any) -> Iterator[None]:
-    """Nothing for what only reads, or only tries; but the reading of Secrets."""
-    if asked.method == "GET" and target.kind.name == SECRET:
-        with audit.asking(user.get_username, door="kubectl", address=asked.address, request=_line(asked)) as this:
-            this.verb = READ
-            this.about = {"kind": SECRET, "namespace": target.namespace, "name": target.name}
-            yield
-            audit.done(this)
-        return
-    if asked.method not in VERBS or is_dry(asked):
+    """Nothing for what only reads, or only tries; but whatever is answered with a Secret."""
+    is_try = asked.method in VERBS and is_dry(asked)
+    is_shown = target.kind.name == SECRET and asked.method != "POST"
+    if not is_shown and (is_try or asked.method not in VERBS):
         yield
         return
-    verb = VERBS[asked.method]
     with audit.asking(user.get_username, door="kubectl", address=asked.address, request=_line(asked)) as this:
-        kind = target.kind.name
-        this.about = {"verb": verb, "kind": kind, "namespace": target.namespace, "name": target.name}
-        this.verb = verb if verb == "delete" else ""
+        _describe(this, asked, target)
+        if is_shown and (is_try or asked.method == "GET"):
+            this.verb = this.about["verb"] = READ
+            yield
+            return audit.done(this)
         if target.name:
-            audit.seen_named(kind, target.namespace, target.name)
+            audit.seen_named(target.kind.name, target.namespace, target.name)
         yield
+        if is_shown and not this.lines:
+            # It changed nothing, and was answered with the object as it is.
+            audit.done(this, verb=READ)
+
+
+def _describe(this: Asking, asked: Request, target: Target) -> None:
+    verb = VERBS.get(asked.method, READ)
+    this.about = {"verb": verb, "kind": target.kind.name, "namespace": target.namespace, "name": target.name}
+    this.verb = verb if verb == "delete" else ""
 
 
 def is_for_audit(call: Call) -> bool:

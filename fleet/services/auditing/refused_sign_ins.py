@@ -35,6 +35,7 @@ class Refusal(Enum):
     OIDC = ("console", "sign-in", "User", "to come back from the company's sign-in that were not believed")
     CODES = ("rest", "sign-in", "User", "with codes of the command line that are unknown, used or expired")
     TOKENS_AT_REST = ("rest", "use", "Token", "with tokens that are unknown, expired or revoked")
+    TOKENS_AT_SOCKETS = ("websocket", "use", "Token", "with tokens that are unknown, expired or revoked")
     TOKENS_AT_KUBE = ("kubectl", "use", "Token", "with tokens that are unknown, expired or revoked")
 
 

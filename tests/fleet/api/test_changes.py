@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from channels.db import database_sync_to_async
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.test import Client
 from django.utils import timezone
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -137,6 +137,59 @@ def test_it_hangs_up_when_the_token_is_revoked(port, admin, monkeypatch):
             while heard(line)["type"] == "ping":
                 pass
     assert closed.value.rcvd.code == 4403
+
+
+class Away:
+    """A function of the product that fails so many times, after so many good calls."""
+
+    def __init__(self, inner, error: Exception, *, after: int, times: int) -> None:
+        self._inner, self._error, self._after, self.left = inner, error, after, times
+
+    def __call__(self, *args):
+        self._after -= 1
+        if self._after < 0 < self.left:
+            self.left -= 1
+            raise self._error
+        return self._inner(*args)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_it_hangs_up_on_a_revoked_token_after_the_database_was_away(port, admin, monkeypatch, times):
+    monkeypatch.setattr(consumers, "PING_S", 0.1)
+    away = Away(journal.head, OperationalError("the server closed the connection"), after=3, times=times)
+    monkeypatch.setattr(consumers.journal, "head", away)
+    with listen(port, admin) as line:
+        while away.left:
+            assert heard(line)["type"] == "ping"
+        Token.objects.update(revoked_at=timezone.now())
+        with pytest.raises(ConnectionClosed) as closed:
+            while heard(line)["type"] == "ping":
+                pass
+    assert closed.value.rcvd.code == 4403
+
+
+@pytest.mark.parametrize("error", [OperationalError("away"), ValueError("unforeseen")])
+def test_no_socket_stays_open_whose_rights_cannot_be_looked_at(port, admin, monkeypatch, error):
+    monkeypatch.setattr(consumers, "PING_S", 0.1)
+    monkeypatch.setattr(consumers.journal, "head", Away(journal.head, error, after=3, times=10**6))
+    with listen(port, admin) as line, pytest.raises(ConnectionClosed) as closed:
+        while heard(line)["type"] == "ping":
+            pass
+    assert closed.value.rcvd.code == 1013
+
+
+def test_sockets_that_did_not_come_about_are_not_counted(port, admin, monkeypatch):
+    class Broken(consumers.Follower):
+        async def add(self, socket):
+            raise ConnectionError("the broker is away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(consumers.ChangesConsumer, "_follow", lambda _: Broken())
+        for _ in range(Limits().sockets + 1):
+            with pytest.raises(ConnectionClosed) as closed, listen(port, admin) as line:
+                line.recv(timeout=10)
+            assert closed.value.rcvd is None or closed.value.rcvd.code != 4429
+    listen(port, admin).close()
 
 
 def test_it_counts_the_sockets_of_one_user(port, admin):
