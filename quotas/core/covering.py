@@ -1,7 +1,7 @@
 """The cheapest choice among gangs that frees enough of one resource: gangs are taken whole, so that the last one rarely fits.
 
-A knapsack, solved exactly for up to `BUCKETS` units and, for more, on amounts rounded against the claimant. Knows nothing of
-quotas: whether a gang may be taken at all is for `quotas.core.reclaim`.
+A knapsack over the amounts' largest common unit, solved exactly for a need of up to `BUCKETS` of them and, for more, on amounts
+rounded against the claimant. Knows nothing of quotas: whether a gang may be taken at all is for `quotas.core.reclaim`.
 """
 
 import numpy as np
@@ -17,9 +17,14 @@ _FEWER = 1e-6
 
 def cheapest(sizes: Units, costs: NDArray[np.float64], need: int) -> list[int]:
     """The cheapest positions, ascending, whose sizes sum up to ``need`` or more; empty when all together do not suffice."""
-    grain = max(-(-need // BUCKETS), 1)
+    if int(sizes.sum()) < need:
+        return []
+    unit = int(np.gcd.reduce(sizes))
+    grain = max(-(-need // (BUCKETS * unit)), 1) * unit
     need = -(-need // grain)
     units = np.minimum(sizes // grain, need)
+    if int(units.sum()) < need:  # they suffice by less than the rounding takes away
+        return [int(i) for i in sizes.nonzero()[0]]
     costs = costs + _FEWER * max(costs.max(initial=0.0), 1e-12)
     useful = _useful(units, costs, need)
     least = np.full(need + 1, np.inf)
@@ -31,8 +36,6 @@ def cheapest(sizes: Units, costs: NDArray[np.float64], need: int) -> list[int]:
         beside[size:] = least[: need + 1 - size] + costs[i]
         takes[row] = beside < least
         least = np.minimum(beside, least)
-    if not np.isfinite(least[need]):
-        return []
     chosen = []
     for row in range(len(useful) - 1, -1, -1):
         if takes[row, need]:
