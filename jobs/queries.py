@@ -76,6 +76,12 @@ def _label(key: str) -> Cast:
     return Cast(Label(key, "labels"), TextField())
 
 
+def elastic_jobs() -> QuerySet[Job]:
+    """Running jobs that the scheduler may give more pods, of which a person asked for none."""
+    rows = Job.objects.filter(elastic=True, state=Job.State.RUNNING, suspended=False, deleting_at__isnull=True)
+    return rows.filter(resize__isnull=True, shrinks__isnull=True)
+
+
 def growing_jobs() -> QuerySet[Job]:
     """Running jobs that are to grow, once there is room."""
     return Job.objects.filter(resize__isnull=False, state=Job.State.RUNNING, suspended=False, deleting_at__isnull=True)

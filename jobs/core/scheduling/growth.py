@@ -1,15 +1,18 @@
 """Growth of running gangs with what a cycle left: on their own clusters, beside what is set aside, all of it or nothing.
 
 Pure. A growth is planned as a gang of the pods that it adds, which is charged to its leaf like one, but is no job more.
+What people asked for comes first. Then elastic gangs get what is free (`Spare`), unless a waiting gang could use it, or it is
+part of the min of another queue: what they get so is not taken back before something new happens.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
 from jobs.core import reasons
 from jobs.core.admission import admission_pass
+from jobs.core.admission.equivalence import EquivalenceClass
 from jobs.core.admission.inadmissible import find_inadmissible_reason
 from jobs.core.admission.nominations import Nominations
 from jobs.core.gang.types import CapacityHold, Gang
@@ -17,8 +20,9 @@ from jobs.core.reasons import Reason, Verdict
 from jobs.core.resizing import holds
 from jobs.core.resizing.bounds import Sizes
 from jobs.core.scheduling.scheduler import Scheduler
-from quotas.core import amounts
+from quotas.core import admission, amounts
 from quotas.core.ledger import Charge
+from quotas.core.spare import leaves_mins_alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,14 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True)
+class Spare:
+    """A running elastic job, which gets what is free."""
+
+    options: tuple[Growth, ...]
+    """The sizes to try, the largest first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Grown:
     growth: Growth
     hold: CapacityHold
@@ -59,7 +71,9 @@ class GrowthPlan:
     tree_version: int = 0
 
 
-def plan_growth(scheduler: Scheduler, growths: Iterable[Growth], now: datetime) -> GrowthPlan:
+def plan_growth(
+    scheduler: Scheduler, growths: Iterable[Growth], now: datetime, spares: Iterable[Spare] = ()
+) -> GrowthPlan:
     """Which gangs grow now; they count as charged and held from now on. The most urgent comes first, then the oldest."""
     plan = GrowthPlan(tree_version=scheduler.quota.version if scheduler.quota else 0)
     with scheduler.beside_nominees(now) as nominations:
@@ -74,9 +88,44 @@ def plan_growth(scheduler: Scheduler, growths: Iterable[Growth], now: datetime) 
                 nominations.charged(growth.added)
                 _take(scheduler, decision)
                 plan.grown.append(decision)
+        for spare in spares:
+            outcome = scheduler.attempt("grow", 0, partial(_use_spare, scheduler, spare, nominations, now))
+            plan.grown += [grown for grown in outcome or () if grown is not None]
     for grown in plan.grown:  # the holds above may be undone with what was set aside
         scheduler.places.hold(grown.hold)
     return plan
+
+
+def _use_spare(scheduler: Scheduler, spare: Spare, nominations: Nominations, now: datetime) -> Grown | None:
+    """The largest of its options that is free and that nobody else has a use or a right for."""
+    if _is_wanted(scheduler, spare.options[0].gang.leaf):
+        return None
+    for growth in spare.options:
+        if scheduler.quota and growth.gang.asks_quota and not leaves_mins_alone(scheduler.quota.ledger, growth.added):
+            continue
+        decision = _decide(scheduler, growth, nominations, now)
+        if isinstance(decision, Grown):
+            nominations.charged(growth.added)
+            _take(scheduler, decision)
+            return decision
+    return None
+
+
+def _is_wanted(scheduler: Scheduler, leaf: str) -> bool:
+    """Whether a waiting gang could use what a job of this leaf would get, now or with what becomes free beside it.
+
+    Not one that can never fit, nor one that waits for a limit of its own, which what the job gets has no part in.
+    """
+    quota = scheduler.quota
+    path = {node.path for node in quota.ledger.tree.to_root(leaf)} if quota and leaf else set()
+    groups = {id(group): group for group in map(scheduler.class_of, scheduler.gangs) if group is not None}
+    return any(_could_use(group, path) for group in groups.values())
+
+
+def _could_use(group: EquivalenceClass, path: Set[str]) -> bool:
+    if group.refusal is not None:
+        return group.refusal.code is not admission.Code.NEVER_FITS and group.refusal.path in path
+    return group.preemption_may_help if group.infeasible else True
 
 
 def _decide(scheduler: Scheduler, growth: Growth, nominations: Nominations, now: datetime) -> Grown | Reason:

@@ -303,7 +303,7 @@ class Scheduler:
             for job in self._waiting.nominees & self._classes.by_job.keys():
                 victims = [gang for gangs in known[:2] for gang in gangs if gang.leaves_for == job]
                 set_to_flavor_of(self._classes.by_job[job], victims)
-            nominees = {job: self._waiting.gang(job) for job in self._waiting.nominees}
+            nominees = {job: self._waiting.gang(job) for job in self._waiting.nominees & self.gangs.keys()}
             yield Nominations(nominees, *known, self.attempt)
 
     def leaving(self) -> list[AdmittedGang]:

@@ -62,7 +62,8 @@ def _forget_deleted(now: datetime) -> None:
 
 def _request_cycle(now: datetime) -> None:
     # A requested cycle runs even if no job waits: it may have to evict jobs after a queue was stopped or the tree has changed.
-    if snapshot.waiting_jobs().exists() or queries.growing_jobs().exists() or cycle_requests.is_waiting():
+    due = (snapshot.waiting_jobs(), queries.growing_jobs(), queries.elastic_jobs())
+    if any(jobs.exists() for jobs in due) or cycle_requests.is_waiting():
         cycle_requests.request()
 
 

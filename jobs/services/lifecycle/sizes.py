@@ -13,6 +13,7 @@ from django.db.models import F
 
 from fleet.changes import events
 from fleet.models import Hold
+from jobs.core.gang import requirements
 from jobs.core.resizing import holds
 from jobs.core.resizing.bounds import Sizes
 from jobs.kinds import registry
@@ -137,6 +138,16 @@ def repair(job: Job, manifest: Manifest, now: datetime) -> bool:
         return False
     order(job, now)
     return True
+
+
+def tied_together(roles: list[dict[str, object]]) -> str:
+    """Why more pods cannot be placed without regard to those that run; empty: they can."""
+    demand = requirements.of_stored(roles)
+    if demand is None:
+        return ""
+    if demand.within.required:
+        return "its pods have to share a network domain, and more are not placed beside those that run"
+    return "its pods keep apart from each other, and more are not placed beside those that run" if demand.apart else ""
 
 
 def pods_of(job: Job) -> int:

@@ -48,6 +48,7 @@ _COLUMNS = (
     "reclaim",
     "resize",
     "shrinks",
+    "elastic",
     "suspended",
     "deleting_at",
 )
@@ -98,6 +99,8 @@ class SchedulerCache:
         self._now = datetime.min.replace(tzinfo=UTC)
         self._growing: set[int] = set()
         """Jobs with a growth that waits."""
+        self._elastic: set[int] = set()
+        """Running jobs that the scheduler may resize."""
         self._shrinking: set[int] = set()
         """Jobs that give back pods, or did a moment ago."""
         self._resized_at: dict[Hashable, datetime] = {}
@@ -134,6 +137,11 @@ class SchedulerCache:
             self.scheduler.release(placed.gang.job_id)
         if pks:
             self._update_jobs(_JOBS.values(pks=pks))
+
+    @property
+    def has_elastic(self) -> bool:
+        """Whether a running job may get more pods by itself."""
+        return bool(self._elastic)
 
     @property
     def has_growths(self) -> bool:
@@ -192,6 +200,7 @@ class SchedulerCache:
         scheduler.places.engine.expect(snapshot.usual_pods())
         self._pks = {str(uid): pk for pk, uid, *_ in charged}
         self._growing = set(queries.growing_jobs().values_list("pk", flat=True))
+        self._elastic = set(queries.elastic_jobs().values_list("pk", flat=True))
         self._shrinking = set(snapshot.shrinking_jobs().values_list("pk", flat=True))
         held = Hold.objects.filter(released_at=None, resized_at__isnull=False).order_by()
         self._resized_at = {
@@ -290,6 +299,8 @@ class SchedulerCache:
             self.has_stale_entitlements |= job["tree_version"] != self._tree and job["state"] not in Job.FINISHED
             self.has_removed_leaves |= charge is not None and not job["leaf"]
             (self._growing.discard if job["resize"] is None else self._growing.add)(pk)
+            is_elastic = job["elastic"] and job["state"] == Job.State.RUNNING
+            (self._elastic.add if is_elastic else self._elastic.discard)(pk)
             (self._shrinking.discard if job["shrinks"] is None else self._shrinking.add)(pk)
             self.scheduler.drop(pk)
             self.scheduler.evicting.pop(pk, None)
@@ -391,6 +402,7 @@ class SchedulerCache:
         if pk is not None:
             self._growing.discard(pk)
             self._shrinking.discard(pk)
+            self._elastic.discard(pk)
             self.scheduler.drop(pk)
             self.scheduler.release(pk)
             self._candidates.changed([pk])

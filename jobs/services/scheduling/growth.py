@@ -4,8 +4,9 @@ A growth is one transaction under the scheduler's lease, apart from that of the 
 the member change together. A job that has changed since it was read is left out, and looked at again in the next cycle.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -18,9 +19,10 @@ from jobs import metrics, queries, snapshot
 from jobs.core.gang.types import CapacityHold
 from jobs.core.reasons import Code, Reason
 from jobs.core.resizing import bounds, holds
-from jobs.core.scheduling.growth import Grown, Growth, GrowthPlan
+from jobs.core.resizing.bounds import Sizes
+from jobs.core.scheduling.growth import Grown, Growth, GrowthPlan, Spare
 from jobs.events import announce_jobs, job_event
-from jobs.models import Job, Work
+from jobs.models import Attempt, Job, Work
 from jobs.services.lifecycle import cycle_requests, sizes
 from jobs.services.scheduling import apply, lease
 
@@ -28,38 +30,117 @@ from jobs.services.scheduling import apply, lease
 def load() -> list[Growth]:
     """The growths that wait, but those of jobs that cannot be read."""
     jobs = {job.pk: job for job in queries.growing_jobs().select_related("cluster").defer("cluster__access")}
-    jobs = {pk: job for pk, job in jobs.items() if job.cluster is not None and _added(job)}
+    jobs = {pk: job for pk, job in jobs.items() if job.cluster is not None and _added(job, sizes.waiting(job))}
     if not jobs:
         return []
     unready = _unready(list(jobs.values()))
-    gangs = snapshot.gangs_of([_as_gang(job) for job in jobs.values()], {})
-    return [_growth(jobs[gang.job_id], gang, unready.get(jobs[gang.job_id].uid)) for gang in gangs]
+    rows = [
+        _as_gang(job, sizes.waiting(job), datetime.fromisoformat((job.resize or {})["at"])) for job in jobs.values()
+    ]
+    gangs = snapshot.gangs_of(rows, {})
+    pairs = [(jobs[gang.job_id], gang) for gang in gangs]
+    return [_growth(job, gang, sizes.waiting(job), unready.get(job.uid)) for job, gang in pairs]
 
 
-def _growth(job: Job, gang: Any, unready: Reason | None) -> Growth:
+def load_spares(now: datetime) -> list[Spare]:
+    """The elastic jobs that may get what is free, the most urgent first: not those that were resized a moment ago."""
+    rows = (
+        queries.elastic_jobs()
+        .select_related("cluster")
+        .defer("cluster__access")
+        .order_by("-priority", "queued_at", "pk")
+    )
+    jobs = {job.pk: job for job in rows[:_MOST_SPARES] if job.cluster is not None and not job.shares and _steps(job)}
+    busy = _unready(list(jobs.values())).keys() | _held(jobs.values()) | _cooling_down(jobs.values(), now)
+    jobs = {pk: job for pk, job in jobs.items() if job.uid not in busy and not snapshot.flavors_charged(job.charge)}
+    steps = [(job, wanted) for job in jobs.values() for wanted in _steps(job)]
+    gangs = snapshot.gangs_of([_as_gang(job, wanted, now) for job, wanted in steps], {})
+    by_size = {(gang.job_id, gang.pods): gang for gang in gangs}
+    options: dict[int, list[Growth]] = defaultdict(list)
+    for job, wanted in steps:
+        if (gang := by_size.get((job.pk, _pods_added(job, wanted)))) is not None:
+            options[job.pk].append(_growth(job, gang, wanted, None))
+    return [Spare(tuple(growths)) for growths in options.values()]
+
+
+def _steps(job: Job) -> list[dict[str, int]]:
+    """The sizes to try, the largest first: max, then half as many pods more each time, at last one."""
+    if sizes.tied_together(job.roles):
+        return []
+    steps = []
+    for role, size in (job.size or {}).items():
+        # Of a batch Job no more pods start than there are completions left.
+        most = (size["max"] or 0) - int(job.status.get("succeeded") or 0)
+        more = most - size["replicas"]
+        while more > 0:
+            steps.append({role: size["replicas"] + more})
+            more //= 2
+    return steps
+
+
+def _pods_added(job: Job, wanted: Sizes) -> int:
+    return sum(role["replicas"] for role in _added(job, wanted))
+
+
+def _held(jobs: Iterable[Job]) -> set[UUID]:
+    """The jobs with pods that are still to come."""
+    held = Hold.objects.filter(job_uid__in=[job.uid for job in jobs], released_at=None)
+    return set(held.values_list("job_uid", flat=True))
+
+
+def _cooling_down(jobs: Iterable[Job], now: datetime) -> set[UUID]:
+    """The jobs whose last start or resize was so short ago that they would do little but restart."""
+    by_pk = {job.pk: job for job in jobs}
+    busy = set()
+    for attempt in Attempt.objects.filter(job__in=by_pk, ended_at=None):
+        job = by_pk[attempt.job_id]
+        if attempt.number == job.attempt and now < changed_at(attempt) + COOL_DOWN * restart_cost(attempt):
+            busy.add(job.uid)
+    return busy
+
+
+def changed_at(attempt: Attempt) -> datetime:
+    """When the attempt got its present size."""
+    if attempt.sizes:
+        return datetime.fromtimestamp(attempt.sizes[-1][0] / 1000, tz=UTC)
+    return attempt.started_at or attempt.placed_at
+
+
+def restart_cost(attempt: Attempt) -> timedelta:
+    """How long its pods take to run again, measured by its own start."""
+    measured = attempt.started_at - attempt.placed_at if attempt.started_at else timedelta()
+    return max(measured, LEAST_RESTART)
+
+
+COOL_DOWN = 5
+"""An elastic job runs at least so many times its restart cost at a size before it gets more by itself."""
+LEAST_RESTART = timedelta(seconds=12)
+_MOST_SPARES = 100
+"""Elastic jobs that are looked at in one cycle."""
+
+
+def _growth(job: Job, gang: Any, wanted: Sizes, unready: Reason | None) -> Growth:
     cluster = job.cluster.name if job.cluster else ""
     total = holds.plus(job.total, gang.total)
     if snapshot.flavors_charged(job.charge):
         message = "it is charged by GPU flavor now: to grow it, suspend the job, apply another size, and resume it"
         unready = Reason(Code.NEVER_FITS, message)
-    return Growth(gang, cluster, sizes.waiting(job), total, (str(job.uid), job.attempt), unready)
+    return Growth(gang, cluster, wanted, total, (str(job.uid), job.attempt), unready)
 
 
-def _added(job: Job) -> list[dict[str, Any]]:
+def _added(job: Job, wanted: Sizes) -> list[dict[str, Any]]:
     """The job's roles with the pods to add alone. Whatever is to be divided is so before it is placed, not when it grows."""
-    wanted = sizes.waiting(job)
     roles = [{**role, "replicas": wanted.get(role["name"], 0) - role["replicas"]} for role in job.roles]
     return [{name: role[name] for name in role if name != "divides"} for role in roles if role["replicas"] > 0]
 
 
-def _as_gang(job: Job) -> dict[str, Any]:
+def _as_gang(job: Job, wanted: Sizes, asked_at: datetime) -> dict[str, Any]:
     """The columns of a waiting gang, for the pods to add: it has no past attempts, and is charged where its job is."""
-    roles = _added(job)
+    roles = _added(job, wanted)
     total: dict[str, int] = {}
     for role in roles:
         total = holds.plus(total, {resource: amount * role["replicas"] for resource, amount in role["request"].items()})
     row = {name: getattr(job, name) for name in snapshot.WAITING}
-    asked_at = datetime.fromisoformat((job.resize or {})["at"])
     own = {"roles": roles, "total": total, "queued_at": asked_at, "attempt": 0, "shares": []}
     return {**row, **own, "charge": None if job.charge is not None else {}}
 
@@ -114,17 +195,20 @@ def write(plan: GrowthPlan, epoch: int, now: datetime) -> set[int] | None:
 def _is_as_planned(job: Job, growth: Growth) -> bool:
     gang = growth.gang
     runs = job.state == Job.State.RUNNING and not job.suspended and job.deleting_at is None
-    now = (job.attempt, job.generation, job.leaf, job.preemptible, sizes.waiting(job))
-    return runs and now == (growth.hold_key[1], gang.generation, gang.leaf, gang.preemptible, growth.sizes)
+    now = (job.attempt, job.generation, job.leaf, job.preemptible)
+    wanted = sizes.waiting(job)
+    is_wanted = wanted == growth.sizes if wanted else job.elastic and job.resize is None
+    return runs and is_wanted and now == (growth.hold_key[1], gang.generation, gang.leaf, gang.preemptible)
 
 
 def _grow(job: Job, grown: Grown, now: datetime) -> events.Line:
-    before = sizes.in_force(job)
+    before, asked_for = sizes.in_force(job), sizes.waiting(job)
     sizes.change(job, grown.growth.sizes, now)
     job.resize = None
     _hold(job, grown.hold, now)
     metrics.RESIZES.labels("grow").inc()
-    return job_event(job, "Resized", f"{bounds.changed(before, grown.growth.sizes)}, on {grown.growth.cluster}")
+    why = "" if asked_for else ": it is elastic, and no waiting job could use what is free"
+    return job_event(job, "Resized", f"{bounds.changed(before, grown.growth.sizes)}, on {grown.growth.cluster}{why}")
 
 
 def _hold(job: Job, hold: CapacityHold, now: datetime) -> None:

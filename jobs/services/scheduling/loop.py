@@ -124,8 +124,8 @@ class _Cycles:
 
         # 8. Let running gangs grow with what is left. Not while evictions were ordered that the scheduler has not read yet:
         #    what they free is for others.
-        if written is not None and cache.has_growths and not orders.evictions:
-            _grow(cache, self.epoch, now)
+        if written is not None and (cache.has_growths or cache.has_elastic) and not orders.evictions:
+            _grow(cache, self.epoch, now, idle=not (plan.placed or plan.more or orders.awaiting))
         report.step("growth")
 
         report.done(
@@ -215,8 +215,13 @@ def _confirm_written(cache: SchedulerCache, plan: Plan, written: Written | None)
     cache.applied(written.placed, written.versions)
 
 
-def _grow(cache: SchedulerCache, epoch: int, now: datetime) -> None:
-    plan = plan_growth(cache.scheduler, growth.load(), now)
+def _grow(cache: SchedulerCache, epoch: int, now: datetime, *, idle: bool) -> None:
+    """``idle``: the cycle left nothing to be done, so that what is free may go to elastic jobs."""
+    asked_for = growth.load() if cache.has_growths else []
+    spares = growth.load_spares(now) if idle and cache.has_elastic and not asked_for else []
+    if not (asked_for or spares):
+        return
+    plan = plan_growth(cache.scheduler, asked_for, now, spares)
     if not (plan.grown or plan.waits):
         return
     grown = growth.write(plan, epoch, now)

@@ -9,7 +9,6 @@ from django.db import transaction
 
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from jobs import metrics, snapshot
-from jobs.core.gang import requirements
 from jobs.core.resizing import bounds
 from jobs.core.resizing.bounds import Sizes
 from jobs.events import announce_jobs, record_event
@@ -101,7 +100,7 @@ def _require_possible(job: Job, in_force: Sizes, wanted: Sizes) -> None:
     for role in changing:
         if why := limits[role].refusal(role, wanted[role], in_force[role]):
             _refuse(job, limits[role].field, why)
-    if any(wanted[role] > in_force[role] for role in changing) and (why := _tied_together(job.roles)):
+    if any(wanted[role] > in_force[role] for role in changing) and (why := sizes.tied_together(job.roles)):
         _refuse(job, field, f"{why}: to grow, suspend the job, apply another size, and resume it")
 
 
@@ -112,16 +111,6 @@ def _without_bounds(job: Job, in_force: Sizes, unknown: list[str]) -> str:
         return f"role {', '.join(unknown)} is not resized while the job runs, only {', '.join(in_force)} is: {anew}"
     how = f"{kind.how_to_resize}, or {anew}" if kind.how_to_resize else anew
     return f"this {job.kind} is not resized while it runs: {how}"
-
-
-def _tied_together(roles: list[dict[str, object]]) -> str:
-    """Why more pods cannot be placed without regard to those that run; empty: they can."""
-    demand = requirements.of_stored(roles)
-    if demand is None:
-        return ""
-    if demand.within.required:
-        return "its pods have to share a network domain, and more are not placed beside those that run"
-    return "its pods keep apart from each other, and more are not placed beside those that run" if demand.apart else ""
 
 
 def _refuse(job: Job, field: str, detail: str) -> None:

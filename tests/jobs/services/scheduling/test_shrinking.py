@@ -121,6 +121,22 @@ def test_it_shrinks_one_of_higher_priority_before_it_stops_one_of_lower(north):
     assert (size("elastic"), books.job("rigid").state) == (2, Job.State.RUNNING)
 
 
+def test_it_takes_pods_from_one_of_lower_priority_in_its_own_queue(north):
+    by_priority = {"preempt-policy": "PreemptLowerPriority", "priority-classes": '{"high": 7}'}
+    apply_tree(leaf("b", **gpus(4, 8), attributes=by_priority))
+    borrower()
+    text = resizing.elastic("urgent", 2, queue="b").replace(
+        "containers:", "priorityClassName: high\n          containers:"
+    )
+    books.apply(text)
+    cycle()
+    assert (size("llama"), books.job("llama").state, books.job("urgent").priority) == (6, Job.State.RUNNING, 7)
+    leave("llama")
+    cycle()
+    assert books.job("urgent").state == Job.State.PLACED
+    sizes_agree()
+
+
 def test_it_searches_again_when_the_pods_have_not_gone_long_after_their_grace_period(north):
     borrower("llama", 6)
     books.apply(resizing.elastic("rigid", 2, queue="b"))
@@ -169,3 +185,14 @@ def test_what_is_held_for_pods_that_are_not_bound_yet_is_given_back_too(north):
     cycle()
     assert size("llama") == 6 and Hold.objects.get(released_at=None, job_uid=books.job("llama").uid).amounts[GPU] == 2
     sizes_agree()
+
+
+def test_a_growth_that_a_person_asked_for_is_decided_in_the_cycle_that_places_the_preemptor(north):
+    borrower()
+    ask(workers=2)
+    cycle()
+    resizing.resize("llama", 8)
+    leave("llama")
+    cycle()
+    assert (books.job("mine").state, size("llama")) == (Job.State.PLACED, 6)
+    assert books.job("llama").resize["reason"]["code"]

@@ -1,0 +1,215 @@
+"""Free capacity goes to elastic jobs: toward max, beside what is promised to others and what waiting jobs could use."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fleet.models import Cluster, Event, Hold, Pod
+from jobs.core.resizing.elastic import ELASTIC
+from jobs.models import Attempt, Job
+from quotas.models import QuotaTree
+from tests.jobs.services import resizing
+from tests.jobs.services.resizing import bind, order, size, sizes_agree
+from tests.support import books
+from tests.support.books import GPU
+from tests.support.examples import examples
+from tests.support.quotas import PLENTY, apply_tree, gpus, leaf
+
+pytestmark = pytest.mark.django_db
+YES = {ELASTIC: "true"}
+
+
+@pytest.fixture
+def north():
+    cluster = books.a_cluster("north", 8)
+    apply_tree(leaf("a", **gpus(2, 8)), leaf("b", **gpus(2, 8)), total={**PLENTY, GPU: 8})
+    return cluster
+
+
+def running(name: str = "llama", workers: int = 2, *, queue: str = "b", **fields) -> Job:
+    books.apply(resizing.elastic(name, workers, queue=queue, annotations=YES, **fields))
+    job = resizing.runs(name)
+    rested(name)
+    return job
+
+
+def rested(name: str) -> None:
+    """It started long ago, within 10 s, and has not been resized since."""
+    long_ago = timezone.now() - timedelta(hours=1)
+    Attempt.objects.filter(job__name=name).update(
+        placed_at=long_ago - timedelta(seconds=10), started_at=long_ago, sizes=None
+    )
+
+
+def cycle(seconds: float = 1) -> None:
+    books.cycle(timezone.now() + timedelta(seconds=seconds))
+
+
+def test_it_grows_with_what_no_other_queue_is_promised(north):
+    running(workers=2)
+    cycle()
+    cycle()
+    assert (size("llama"), books.used("root/b")[GPU]) == (5, 5)  # 2, and half of the 6 to its max
+    bind("llama")
+    rested("llama")
+    cycle()
+    assert (size("llama"), books.used("root/b")[GPU]) == (6, 6)  # 2 are promised to a
+    bind("llama")
+    rested("llama")
+    cycle()
+    assert size("llama") == 6
+    sizes_agree()
+    resizing.not_over_committed(north)
+
+
+def test_it_never_grows_above_its_max(north):
+    running(workers=2, most=3)
+    cycle()
+    assert size("llama") == 3
+    assert "worker from 2 to 3, on north: it is elastic" in Event.objects.get(reason="Resized").message
+    bind("llama")
+    rested("llama")
+    cycle()
+    assert (size("llama"), order("llama").resize_wanted) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("cost", "since", "grows"), [(10, 55, False), (10, 65, True), (30, 140, False), (30, 160, True)]
+)
+def test_it_rests_for_five_times_its_restart_cost(north, cost, since, grows):
+    running(workers=2, most=3)
+    now = timezone.now()
+    started = now - timedelta(seconds=since)
+    Attempt.objects.update(placed_at=started - timedelta(seconds=cost), started_at=started)
+    Job.objects.filter(name="llama").update(started_at=started)
+    books.cycle(now)
+    assert (size("llama") == 3) is grows
+
+
+def test_it_does_not_grow_with_what_a_waiting_gang_needs_more_of(north):
+    """The gang of 7 fits nowhere beside it; with another pod it would wait longer."""
+    running(workers=2)
+    books.apply(resizing.elastic("big", 7, queue="a"))
+    cycle()
+    cycle()
+    assert (size("llama"), books.job("big").state) == (2, Job.State.QUEUED)
+
+
+def test_it_grows_beside_a_gang_that_waits_for_a_limit_of_its_own(north):
+    apply_tree(leaf("a", **gpus(0, 2)), leaf("b", **gpus(2, 8)), total={**PLENTY, GPU: 8})
+    running("limited", 2, queue="a", most=2)
+    books.apply(resizing.elastic("waits", 1, queue="a"))
+    running(workers=2, most=4)
+    cycle()
+    assert (size("llama"), books.job("waits").state) == (4, Job.State.QUEUED)
+
+
+def test_a_job_that_has_not_opted_in_does_not_grow(north):
+    books.apply(resizing.elastic("llama", 2, queue="b"))
+    resizing.runs("llama")
+    rested("llama")
+    cycle()
+    assert size("llama") == 2
+
+
+def test_it_grows_without_any_quota(north):
+    QuotaTree.objects.all().delete()
+    books.apply(resizing.elastic("llama", 2, annotations=YES))
+    resizing.runs("llama")
+    rested("llama")
+    cycle()
+    assert size("llama") == 8
+    sizes_agree()
+
+
+def test_what_it_got_is_not_taken_back_before_something_happens(north):
+    running(workers=2)
+    cycle()
+    grown = size("llama")
+    for _ in range(3):
+        bind("llama")
+        cycle()
+        assert size("llama") >= grown
+    assert not Job.objects.filter(shrinks__isnull=False).exists()
+
+
+def test_a_batch_job_does_not_grow_above_the_completions_that_are_left(north):
+    QuotaTree.objects.all().delete()
+    text = resizing.batch("work", 2, completions=4).replace(
+        "name: work\n", f"name: work\n  annotations: {{{ELASTIC}: 'true'}}\n"
+    )
+    books.apply(text)
+    resizing.runs("work")
+    rested("work")
+    Job.objects.filter(name="work").update(state=Job.State.RUNNING, status={"succeeded": 1})
+    cycle()
+    assert size("work") == 3
+
+
+moves = st.lists(
+    st.tuples(
+        st.sampled_from(["submit", "elastic", "end", "rest", "bind", "cycle"]), st.integers(0, 2), st.integers(1, 5)
+    ),
+    min_size=4,
+    max_size=14,
+)
+
+
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(moves)
+def test_sizes_stay_within_bounds_and_what_grew_is_not_shrunk_without_an_event(transactional_db, steps):
+    """By the rows: a job that grew in one cycle is as large after the next, when nothing was submitted or ended."""
+    Job.objects.all().delete()
+    Hold.objects.all().delete()
+    Pod.objects.all().delete()
+    Cluster.objects.all().delete()
+    north = books.a_cluster("north", 8)
+    apply_tree(leaf("a", **gpus(2, 8)), leaf("b", **gpus(2, 8)), total={**PLENTY, GPU: 8})
+    number = 0
+    for action, which, workers in steps:
+        number += 1
+        live = list(Job.objects.exclude(state__in=Job.FINISHED).values_list("name", flat=True))
+        match action:
+            case "submit" | "elastic":
+                annotations = YES if action == "elastic" else {}
+                books.apply(resizing.elastic(f"j{number}", workers, queue="ab"[which % 2], annotations=annotations))
+            case "end" if live and books.job(live[which % len(live)]).state == Job.State.RUNNING:
+                name = live[which % len(live)]
+                Pod.objects.filter(job_uid=books.job(name).uid).delete()
+                books.end(name)
+                recount(north)
+            case "rest":
+                for name in live:
+                    rested(name)
+            case "bind":
+                start(live)
+            case _:
+                before = {job.name: size(job.name) for job in Job.objects.filter(state=Job.State.RUNNING)}
+                cycle()
+                after = {name: size(name) for name in before}
+                cycle()
+                grown = [name for name in before if after[name] > before[name]]
+                assert all(size(name) >= after[name] for name in grown)
+        sizes_agree()
+        resizing.not_over_committed(north)
+        charged = sum(job.charge.get(GPU, 0) for job in Job.objects.filter(charge__isnull=False))
+        assert charged == books.used("root")[GPU] <= 8
+
+
+def start(names) -> None:
+    """The copies of all placed jobs are there with all their pods."""
+    books.sent()
+    for name in names:
+        if books.job(name).state in (Job.State.PLACED, Job.State.DISPATCHED):
+            books.report(name, "Running")
+        if books.job(name).state == Job.State.RUNNING:
+            bind(name)
+
+
+def recount(cluster) -> None:
+    node = cluster.nodes.get(name="node")
+    node.requested = {GPU: Pod.objects.count(), "pods": Pod.objects.count()}
+    node.save()
