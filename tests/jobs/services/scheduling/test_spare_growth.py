@@ -168,9 +168,7 @@ def test_sizes_stay_within_bounds_and_what_grew_is_not_shrunk_without_an_event(t
     Cluster.objects.all().delete()
     north = books.a_cluster("north", 8)
     apply_tree(leaf("a", **gpus(2, 8)), leaf("b", **gpus(2, 8)), total={**PLENTY, GPU: 8})
-    number = 0
-    for action, which, workers in steps:
-        number += 1
+    for number, (action, which, workers) in enumerate(steps):
         live = list(Job.objects.exclude(state__in=Job.FINISHED).values_list("name", flat=True))
         match action:
             case "submit" | "elastic":
