@@ -15,6 +15,7 @@ from frontend.cli.commands import (
     apply,
     audit,
     clusters,
+    completion,
     describe,
     explain,
     get,
@@ -90,6 +91,7 @@ app.command("kubeconfig")(kubeconfig.kubeconfig)
 app.command("credential")(kubeconfig.credential)
 app.command("config")(login.show_config)
 app.command("alias")(alias.alias)
+app.command("completion")(completion.completion)
 
 
 def main() -> None:

@@ -12,17 +12,26 @@ from frontend.cli.arena.jobs import delete as delete_jobs
 from frontend.cli.arena.jobs import delete_job
 from frontend.cli.client import Item, at
 from frontend.cli.commands.describe import kind_and_name
+from frontend.cli.kustomize import build
 from frontend.cli.problems import Exit, Problem, missing, usage
 from frontend.cli.session import DEFAULT_NAMESPACE, Session
 
 ENDINGS = (".yaml", ".yml", ".json")
-Files = Annotated[list[str], typer.Option("-f", "--filename", metavar="FILE|DIR|-", help="Repeatable; - is stdin.")]
+Files = Annotated[
+    list[str] | None, typer.Option("-f", "--filename", metavar="FILE|DIR|-", help="Repeatable; - is stdin.")
+]
+Kustomization = Annotated[
+    str,
+    typer.Option("-k", "--kustomize", metavar="DIR", help="A kustomization; built by kubectl, which must be there."),
+]
 
 
-def apply(context: typer.Context, filename: Files) -> None:
-    """Submit manifests of jobs, of policies and of objects that jobs refer to. All are applied, or none."""
+def apply(context: typer.Context, filename: Files = None, kustomize: Kustomization = "") -> None:
+    """Submit manifests of jobs, policies and objects that jobs refer to: all, or none. The same again changes nothing."""
     run = session.session_of(context)
-    _print_results(run, run.api.send("apply", read(filename)))
+    if bool(filename) == bool(kustomize):
+        raise usage("say what to apply: -f FILE, or -k DIR", "for example: convoy apply -f train.yaml")
+    _print_results(run, run.api.send("apply", read(filename) if filename else build(kustomize)))
 
 
 def delete(
