@@ -14,6 +14,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from fleet.api.recent_checks import RECENT
 from fleet.api.sign_in.signing_in import ATTEMPTS
 from fleet.db import isolation
 from fleet.models import Cluster, Grant
@@ -98,6 +99,11 @@ def attempts_of_now_only() -> None:
 def failures_of_now_only() -> None:
     """Rows have the same keys in many tests, and one that raised in a test is left out of passes for a while."""
     isolation._failures.clear()
+
+
+@pytest.fixture(autouse=True)
+def checks_of_now_only() -> None:
+    RECENT.forget()
 
 
 @pytest.fixture

@@ -36,7 +36,8 @@ class SupposeSerializer(serializers.Serializer[Any]):
     """At least one of them; all of them hold at once."""
 
     add_job = serializers.CharField(required=False, help_text="manifests as YAML or JSON text")
-    lose_cluster = serializers.CharField(required=False, max_length=63)
+    lose_cluster = serializers.CharField(required=False, max_length=63, help_text="it does not answer any more")
+    drain_cluster = serializers.CharField(required=False, max_length=63)
     add_nodes = NewNodesSerializer(required=False)
     raise_quota = NewQuotaSerializer(required=False)
 
@@ -48,7 +49,9 @@ class StandField(serializers.CharField):
 
 class StandSerializer(serializers.Serializer[Any]):
     outcome = StandField(help_text="New: not submitted; Starts: in the next cycle")
-    cluster = serializers.CharField()
+    cluster = serializers.CharField(
+        help_text="where it runs or starts, or for which cluster that does not answer it waits"
+    )
     reason = serializers.SerializerMethodField()
 
     @extend_schema_field(ReasonSerializer(allow_null=True))
@@ -94,7 +97,9 @@ class WhatIfView(APIView):
 
 def _suppose(request: Request, changes: dict[str, Any]) -> Suppose:
     if not changes:
-        raise invalid("add_job", "say at least one of add_job, lose_cluster, add_nodes and raise_quota")
+        raise invalid("add_job", "say at least one of add_job, lose_cluster, drain_cluster, add_nodes and raise_quota")
+    if "lose_cluster" in changes and "drain_cluster" in changes:
+        raise invalid("drain_cluster", "cannot be asked together with lose_cluster: ask for one after the other")
     nodes, quota = changes.get("add_nodes"), changes.get("raise_quota")
     documents = manifests.parse(changes["add_job"].encode()) if "add_job" in changes else ()
     for document in documents:
@@ -104,6 +109,7 @@ def _suppose(request: Request, changes: dict[str, Any]) -> Suppose:
     return Suppose(
         add_jobs=documents,
         lose_cluster=changes.get("lose_cluster", ""),
+        drain_cluster=changes.get("drain_cluster", ""),
         add_nodes=NewNodes(**nodes) if nodes else None,
         raise_quota=NewQuota(**quota) if quota else None,
     )

@@ -117,6 +117,7 @@ def test_it_answers_values_of_the_wrong_type(as_admin: Any, method: str, path: s
         "comment",
         "add_job",
         "lose_cluster",
+        "drain_cluster",
         "quota",
         "password",
         "username",

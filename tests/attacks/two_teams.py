@@ -162,6 +162,7 @@ def bodies(path: str) -> list[Any]:
         "/api/v1/whatif/": [
             {"add_job": MINE},
             {"lose_cluster": "north"},
+            {"drain_cluster": "north"},
             {"add_nodes": {"cluster": "north", "count": 3}},
             {"raise_quota": {"path": "root/shared", "max": {quotas.GPU: 9}}},
         ],

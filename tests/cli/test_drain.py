@@ -36,6 +36,7 @@ def on_a_terminal(convoy, typed: bytes) -> tuple[int, bytes]:
 def test_it_tells_who_has_to_move_then_drains_and_says_what_to_watch(server, convoy, north):
     said = convoy("cluster", "drain", "north")
     assert [each.path for each in server.seen] == ["/api/v1/whatif/", "/api/v1/clusters/north/drain/"]
+    assert json.loads(server.seen[0].body) == {"drain_cluster": "north"}
     assert "llama" in said.out and "Runs on north" in said.out and said.out.endswith("cluster/north drained\n")
     assert "convoy get jobs -A -w" in said.err and "convoy cluster uncordon north" in said.err
 

@@ -104,7 +104,7 @@ def drain(
 ) -> None:
     """Move all jobs of a cluster elsewhere, and place no jobs there until it is uncordoned."""
     run = session.session_of(context)
-    whatif.print_differences(run, run.api.post("whatif/", {"lose_cluster": name}))
+    whatif.print_differences(run, run.api.post("whatif/", {"drain_cluster": name}))
     if dry_run:
         run.screen.line(f"cluster/{name} would be drained (dry run)")
         return

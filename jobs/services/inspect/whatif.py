@@ -15,7 +15,7 @@ from django.db import transaction
 from fleet.core import units
 from fleet.errors import InvalidInput, NotFound, invalid
 from fleet.kube.quantities import QuantityError
-from fleet.models import Cluster, Node
+from fleet.models import Node
 from jobs import snapshot
 from jobs.core.admission.snapshot import Snapshot
 from jobs.core.gang.types import Gang
@@ -23,6 +23,8 @@ from jobs.core.reasons import Reason
 from jobs.core.scheduling import cycle, what_if
 from jobs.core.scheduling.cycle import Plan
 from jobs.models import Job
+from jobs.services.inspect import departures
+from jobs.services.inspect.departures import Departures
 from jobs.services.scheduling import runtimes
 from jobs.services.scheduling.plan_failures import guard
 from jobs.services.submission import submit
@@ -54,6 +56,8 @@ class Suppose:
 
     add_jobs: Sequence[Mapping[str, Any]] = ()
     lose_cluster: str = ""
+    """It does not answer any more."""
+    drain_cluster: str = ""
     raise_quota: NewQuota | None = None
     add_nodes: NewNodes | None = None
 
@@ -91,14 +95,16 @@ def simulate_change(suppose: Suppose, *, by: str, now: datetime) -> Answer:
     """Every job whose outcome the change alters; hypothetical jobs always."""
     world = snapshot.load(now)
     hypothetical = _hypothetical_jobs(suppose.add_jobs, by, now)
-    displaced = _displaced(suppose.lose_cluster)
+    affected = _departures(suppose)
     changed = _changed(world, suppose)
-    changed = what_if.with_waiting(changed, [gang for gang, _ in displaced] + [gang for gang, _ in hypothetical])
+    gone = [*affected.leaving.values(), *(gang for gang, _ in hypothetical)]
+    changed = what_if.with_waiting(changed, gone)
     before = _outcomes_by_job(cycle.run_cycle(world, now, runtimes.load, guard))
     after = _outcomes_by_job(cycle.run_cycle(changed, now, runtimes.load, guard))
-    for gang, job in displaced:
-        before[gang.job_id] = JobOutcome("Runs", job.cluster.name if job.cluster else "")
-    waiting = before.keys() - {gang.job_id for gang, _ in displaced}
+    waiting = set(before)
+    cluster = suppose.lose_cluster or suppose.drain_cluster
+    before |= {pk: JobOutcome("Runs", cluster) for pk in (*affected.leaving, *affected.staying)}
+    after |= {pk: JobOutcome("Waits", cluster, reason) for pk, reason in affected.staying.items()}
     differences = [
         Difference(
             "", job.kind, job.namespace, job.name, JobOutcome("New"), after.get(gang.job_id, JobOutcome("Waits"))
@@ -144,20 +150,15 @@ def _hypothetical_jobs(documents: Sequence[Mapping[str, Any]], by: str, now: dat
     return [(replace(gang, job_id=-gang.job_id), rows[gang.job_id]) for gang in gangs]
 
 
-def _displaced(cluster: str) -> list[tuple[Gang, Job]]:
-    """The jobs that would have to leave."""
-    if not cluster:
-        return []
-    if not Cluster.objects.filter(name=cluster).exists():
-        raise NotFound(f"there is no cluster {cluster}")
-    rows = Job.objects.filter(cluster__name=cluster, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
-    jobs = {job.pk: job for job in rows.select_related("cluster")}
-    return [(gang, jobs[gang.job_id]) for gang in snapshot.load_gangs(Job.objects.filter(pk__in=jobs))]
+def _departures(suppose: Suppose) -> Departures:
+    if suppose.lose_cluster:
+        return departures.of_lost(suppose.lose_cluster)
+    return departures.of_drained(suppose.drain_cluster) if suppose.drain_cluster else Departures()
 
 
 def _changed(world: Snapshot, suppose: Suppose) -> Snapshot:
-    if suppose.lose_cluster:
-        world = what_if.without_cluster(world, suppose.lose_cluster)
+    if cluster := suppose.lose_cluster or suppose.drain_cluster:
+        world = what_if.without_cluster(world, cluster)
     if suppose.add_nodes:
         world = _with_nodes(world, suppose.add_nodes)
     if suppose.raise_quota:

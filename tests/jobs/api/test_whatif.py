@@ -1,11 +1,19 @@
 """What would be otherwise if the fleet were: told by the scheduler's own cycle, and nothing touched."""
 
+from datetime import timedelta
+
 import pytest
+import yaml
 from django.utils import timezone
 
+from fleet.core.members.health import UNREACHABLE_TAINT
 from fleet.models import AuditEntry, Cluster, Event, Node
+from fleet.services.clusters import clusters
 from jobs.models import Job
+from jobs.services.follow import health
 from jobs.services.scheduling import loop
+from tests.jobs.services import lost_cluster
+from tests.support import books
 from tests.support.books import a_cluster, apply
 from tests.support.quotas import apply_tree, leaf
 from tests.support.world import POLICY, pytorch_job
@@ -43,6 +51,60 @@ def test_it_tells_where_the_jobs_of_a_lost_cluster_would_go(as_admin):
     assert Cluster.objects.count() == 2 and Job.objects.get().state == "Placed"
 
 
+def policy(annotation: str = "", tolerated: str = "") -> str:
+    body = yaml.safe_load(POLICY)
+    body["metadata"]["annotations"] = {"convoy.dev/unreachable-cluster": annotation} if annotation else {}
+    if tolerated:
+        body["spec"]["placement"]["clusterTolerations"] = [{"key": tolerated, "operator": "Exists"}]
+    return yaml.safe_dump(body)
+
+
+def running_under(text: str) -> None:
+    a_cluster("north", gpus=3)
+    apply(text, pytorch_job("llama"))
+    assert loop.run(timezone.now) == 1
+    a_cluster("south", gpus=3)
+
+
+def test_a_job_whose_policy_waits_for_a_lost_cluster_waits_and_leaves_a_drained_one(as_admin):
+    running_under(policy("Wait"))
+    answer = ask(as_admin, lose_cluster="north").json()
+    assert (answer["waits_before"], answer["waits_after"], answer["starts_after"]) == (0, 1, 0)
+    [job] = answer["differences"]
+    assert (job["before"]["outcome"], job["after"]["outcome"], job["after"]["cluster"]) == ("Runs", "Waits", "north")
+    assert job["after"]["reason"]["code"] == "WaitingForCluster"
+    assert "convoy.dev/unreachable-cluster: Wait" in job["after"]["reason"]["message"]
+    assert told(as_admin, drain_cluster="north") == {"llama": ("Runs", "Starts", "south")}
+
+
+def test_a_job_whose_policy_waits_leaves_a_lost_cluster_that_is_drained(as_admin):
+    running_under(policy("Wait"))
+    clusters.drain(Cluster.objects.get(name="north"), by="ada", now=timezone.now())
+    assert told(as_admin, lose_cluster="north") == {"llama": ("Runs", "Starts", "south")}
+
+
+def test_the_prediction_of_waiting_is_what_happens(as_admin):
+    running_under(policy("Wait"))
+    Job.objects.update(state="Running")
+    lost_cluster.north(Cluster.State.UNKNOWN)
+    health.check(timezone.now() + timedelta(hours=1))
+    assert books.job("llama").reason["code"] == "WaitingForCluster"
+
+
+@pytest.mark.parametrize(("change", "taint"), [("lose", UNREACHABLE_TAINT), ("drain", "convoy.dev/drained")])
+def test_a_job_that_tolerates_the_taint_for_good_stays(as_admin, change, taint):
+    running_under(policy(tolerated=taint))
+    assert told(as_admin, **{f"{change}_cluster": "north"}) == {}
+    other = "drain" if change == "lose" else "lose"
+    assert told(as_admin, **{f"{other}_cluster": "north"}) == {"llama": ("Runs", "Starts", "south")}
+
+
+def test_a_job_that_leaves_is_not_kept_out_by_its_own_charge(as_admin):
+    apply_tree(leaf("vision", "default", max={"nvidia.com/gpu": 3}))
+    running_under(policy())
+    assert told(as_admin, drain_cluster="north") == {"llama": ("Runs", "Starts", "south")}
+
+
 def test_it_tells_what_more_nodes_would_start(as_admin):
     a_cluster("north", gpus=1)
     apply(pytorch_job("llama"))
@@ -73,6 +135,8 @@ def test_it_tells_what_a_raised_quota_would_start(as_admin):
     [
         ({}, 422),
         ({"lose_cluster": "nowhere"}, 404),
+        ({"drain_cluster": "nowhere"}, 404),
+        ({"drain_cluster": "north", "lose_cluster": "north"}, 422),
         ({"add_nodes": {"cluster": "nowhere"}}, 404),
         ({"add_nodes": {"cluster": "north", "count": 0}}, 422),
         ({"add_nodes": {"cluster": "north", "allocatable": {"cpu": "much"}}}, 422),

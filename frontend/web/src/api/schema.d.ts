@@ -3908,6 +3908,7 @@ export interface components {
         Stand: {
             /** @description New: not submitted; Starts: in the next cycle */
             outcome: components["schemas"]["StandOutcomeEnum"];
+            /** @description where it runs or starts, or for which cluster that does not answer it waits */
             cluster: string;
             readonly reason: components["schemas"]["Reason"] | null;
         };
@@ -3982,7 +3983,9 @@ export interface components {
         SupposeRequest: {
             /** @description manifests as YAML or JSON text */
             add_job?: string;
+            /** @description it does not answer any more */
             lose_cluster?: string;
+            drain_cluster?: string;
             add_nodes?: components["schemas"]["NewNodesRequest"];
             raise_quota?: components["schemas"]["NewQuotaRequest"];
         };

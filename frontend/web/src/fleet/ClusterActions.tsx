@@ -11,7 +11,7 @@ import type { Cluster } from '../api/types.ts';
 import { ActionButton } from '../ui/ActionButton.tsx';
 import { ConfirmDialog } from '../ui/ConfirmDialog.tsx';
 import { commandsToSteer } from './commands.ts';
-import { lossQuery } from './queries.ts';
+import { drainQuery } from './queries.ts';
 import { Renew } from './Renew.tsx';
 import type { Steering } from './steering.ts';
 
@@ -43,7 +43,7 @@ export function ClusterActions({ cluster }: { cluster: Cluster }) {
 function Ask({ action, cluster, onClose }: { action: Steering; cluster: Cluster; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const loss = useQuery({ ...lossQuery(cluster.name), enabled: action === 'drain' });
+  const preview = useQuery({ ...drainQuery(cluster.name), enabled: action === 'drain' });
   const act = useMutation({
     mutationFn: () => api.post(`clusters/${encodeURIComponent(cluster.name)}/${action}/`),
     onSuccess: () => {
@@ -51,12 +51,12 @@ function Ask({ action, cluster, onClose }: { action: Steering; cluster: Cluster;
       onClose();
     },
   });
-  const moved = loss.data?.differences ?? [];
+  const moved = preview.data?.differences ?? [];
   const waits = moved.filter(({ after }) => after.outcome === 'Waits');
   const effect =
     action !== 'drain'
       ? ''
-      : loss.data
+      : preview.data
         ? t('cluster.drainEffect', { count: cluster.jobs.running + cluster.jobs.placed, waits: waits.length })
         : t('cluster.reckoning');
   return (

@@ -103,11 +103,11 @@ export function tickerQuery(scope: Scope) {
   });
 }
 
-/** What the next cycle would do without this cluster. */
-export function lossQuery(cluster: string) {
+/** What the next cycle would do if this cluster were drained. */
+export function drainQuery(cluster: string) {
   return queryOptions({
-    queryKey: ['whatif', 'lose', cluster],
-    queryFn: () => api.post<WhatIf>('whatif/', { lose_cluster: cluster }),
+    queryKey: ['whatif', 'drain', cluster],
+    queryFn: () => api.post<WhatIf>('whatif/', { drain_cluster: cluster }),
     staleTime: 0,
     retry: false,
   });

@@ -1,0 +1,62 @@
+"""Which jobs would leave a cluster that were lost or drained, and which would wait for it. Only looks.
+
+The rules are those of `jobs.services.failover.returns`, asked about a taint that is not there. A job whose policy tolerates
+the taint for good stays. A policy may say that its jobs wait for a cluster that does not answer; to drain that cluster
+says that its copies run no more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fleet.core import tags
+from fleet.core.members.health import UNREACHABLE_TAINT
+from fleet.errors import NotFound
+from fleet.models import Cluster
+from jobs import snapshot
+from jobs.core.failover.rules import leaves_cluster_at
+from jobs.core.gang.types import Gang
+from jobs.core.policies.unreachable import UNREACHABLE
+from jobs.core.reasons import Code, Reason
+from jobs.core.taints import Taint
+from jobs.models import Job
+
+_LOST, _DRAINED = Taint(UNREACHABLE_TAINT, "NoExecute"), Taint(*tags.DRAIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Departures:
+    leaving: Mapping[int, Gang] = field(default_factory=dict)
+    """By the job's primary key."""
+    staying: Mapping[int, Reason] = field(default_factory=dict)
+    """Jobs that would wait for the cluster, with the reason they would have."""
+
+
+def of_lost(name: str) -> Departures:
+    cluster, jobs = _on(name, _LOST)
+    waiting = {} if cluster.drained else {job.pk: job for job in jobs if snapshot.spec_of(job).waits_for_cluster}
+    reason = Reason(
+        Code.WAITING_FOR_CLUSTER,
+        f"{name} would not answer, and the policy says {UNREACHABLE}: Wait: no other copy is started while the one there may"
+        f" run; draining or detaching {name} moves it",
+    )
+    leaving = _gangs([job for job in jobs if job.pk not in waiting])
+    return Departures(leaving, dict.fromkeys(waiting, reason))
+
+
+def of_drained(name: str) -> Departures:
+    return Departures(_gangs(_on(name, _DRAINED)[1]))
+
+
+def _on(name: str, taint: Taint) -> tuple[Cluster, list[Job]]:
+    """The cluster, and the jobs on it that do not tolerate the taint for good."""
+    cluster = Cluster.objects.defer("access").filter(name=name).first()
+    if cluster is None:
+        raise NotFound(f"there is no cluster {name}")
+    rows = Job.objects.filter(cluster=cluster, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
+    jobs = rows.select_related("policy")
+    return cluster, [job for job in jobs if leaves_cluster_at([taint], snapshot.spec_of(job).tolerations, 0.0)]
+
+
+def _gangs(jobs: list[Job]) -> Mapping[int, Gang]:
+    gangs = snapshot.load_gangs(Job.objects.filter(pk__in=[job.pk for job in jobs])) if jobs else []
+    return {gang.job_id: gang for gang in gangs}
