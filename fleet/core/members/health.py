@@ -103,10 +103,19 @@ Taint = dict[str, str]
 
 
 def taints(present: Sequence[Taint], health: Health, now: datetime) -> list[Taint]:
-    """The taints a member has in this state: people's own stay, health's own come with the time and go."""
+    """The taints a member has in this state: people's own stay, health's own come with the time and go.
+
+    One of a time that is yet to come is from before a clock stepped back, and begins now: it would be tolerated until then.
+    """
     key = _TAINT.get(health.state)
     effects = [e for e in EFFECTS if key and (e != "NoExecute" or health.evicts)]
     kept = [t for t in present if t["key"] not in _TAINT.values() or (t["key"] == key and t["effect"] in effects)]
     has = {(t["key"], t["effect"]) for t in kept}
     missing = [effect for effect in effects if (key, effect) not in has]
+    kept = [t | {"timeAdded": now.isoformat()} if _is_of_the_future(t, now) else t for t in kept]
     return kept + [{"key": key, "value": "", "effect": e, "timeAdded": now.isoformat()} for e in missing if key]
+
+
+def _is_of_the_future(taint: Taint, now: datetime) -> bool:
+    at = taint.get("timeAdded")
+    return bool(at and datetime.fromisoformat(at) > now)

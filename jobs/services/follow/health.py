@@ -73,6 +73,10 @@ def _move_unhealthy(now: datetime) -> int:
 def _check_unhealthy(job: Job, now: datetime) -> bool:
     loop, since = crash_loops.find(job, crash_loops.rows([job.uid]), now), job.unhealthy_since
     wait = crash_loops.tolerated_s(job) if loop else tolerance(job)
+    if since and since > now:
+        # A clock has stepped back: what has begun later than now would be tolerated until then.
+        Job.objects.filter(pk=job.pk, unhealthy_since=since).update(unhealthy_since=now)
+        return False
     if loop is None and _keeps_running(job):
         _clear_unhealthy(job, now)
     elif wait is not None and since and observed_for(job.cluster, since, now) >= wait:

@@ -12,9 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.faults.engine import wire
 from tests.faults.engine.members import Contents
 from tests.faults.engine.rows import Rows
 from tests.faults.engine.users import FAILS, GPU, IS_DELETED, WAITS, Answer
+from tests.faults.engine.wire import Write
 
 JOB, ATTEMPT = "convoy.dev/job-uid", "convoy.dev/attempt"
 FINISHED = ("Succeeded", "Failed")
@@ -33,6 +35,8 @@ class Struck:
     restored: frozenset[str] = frozenset()
     database_s: tuple[float, float] = (0.0, 0.0)
     """From when until when the database could not answer."""
+    dispatch: bool = False
+    """Something that a worker needs to know what became of its requests."""
 
 
 @dataclass
@@ -212,6 +216,14 @@ def wrong_answers(answers: Iterable[Answer], struck: Struck) -> list[str]:
         for answer in answers
         if answer.status >= 500 and not (answer.status == 503 and begins <= answer.at <= ends + 10.0)
     ]
+
+
+def wrong_writes(writes: Sequence[Write], struck: Struck) -> list[str]:
+    """Requests for copies that a guard should have stopped."""
+    found = [*wire.unchecked(writes), *wire.late_creations(writes, struck.members)]
+    if not struck.dispatch:
+        found += wire.sent_twice(writes)
+    return found
 
 
 _ERROR = re.compile(

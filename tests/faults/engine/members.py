@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from simulator.apiserver import server
+from simulator.apiserver.faulty import Faulty
 from simulator.controller_manager import Shape
 from simulator.member import SimulatedMember
 from simulator.node.nodes import Pool
 from tests.faults.engine.schedules import Fault
+from tests.faults.engine.wire import Recorder, Write
 
 NAMES = ("north", "south", "west")
 GPUS = 8
@@ -42,8 +45,14 @@ class Members:
         self._homes = homes
         self._members: dict[str, SimulatedMember] = {}
         self._backups: dict[str, Path] = {}
+        self.writes: list[Write] = []
+        """Requests of the product for copies, in the order in which the members were done with them."""
 
     def start(self, name: str) -> None:
+        def recorded(app: Any, faults: Any, spares: Any, stopped: Any) -> Faulty:
+            return Faulty(Recorder(app, name, self.writes, spares), faults, spares, stopped)
+
+        server.Faulty = recorded  # type: ignore[assignment, misc]
         shape = Shape((Pool("pool", NODES, "64", "512Gi", GPUS),), {})
         member = SimulatedMember(name, self._homes / name, shape, time_scale=TIME_SCALE)
         member.start()

@@ -22,7 +22,7 @@ class Target(StrEnum):
     BROKER = "broker"
     MEMBER = "member"
     CLOCK = "clock"
-    """Of the process that reached the step."""
+    """Of the process that reached the step, or of the PostgreSQL server, by which all processes go there."""
 
 
 class Fault(StrEnum):

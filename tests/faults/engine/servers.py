@@ -15,6 +15,17 @@ from deploy.supervisor import broker
 from tests.faults.engine.dying import die_with
 
 STARTS_S = 60.0
+_CLOCK = """
+CREATE SCHEMA faults;
+CREATE TABLE faults.clock (ahead interval NOT NULL);
+INSERT INTO faults.clock VALUES ('0');
+CREATE FUNCTION faults.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+    AS 'SELECT pg_catalog.clock_timestamp() + (SELECT ahead FROM faults.clock)';
+CREATE FUNCTION faults.statement_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+    AS 'SELECT pg_catalog.statement_timestamp() + (SELECT ahead FROM faults.clock)';
+ALTER DATABASE postgres SET search_path = faults, pg_catalog, public;
+"""
+"""What `fleet.db.clock` and `Now()` of Django ask the server for."""
 PROGRAMS = "FAULTS_POSTGRES_PROGRAMS"
 """The variable that names the folder of the server's programs: those of the project's package."""
 
@@ -114,6 +125,20 @@ class Postgres(Server):
 
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+
+    def make_steerable_clock(self) -> None:
+        """From now on, sessions find `_CLOCK` before the functions of PostgreSQL of the same names."""
+        self._execute(_CLOCK)
+
+    def step_clock(self, seconds: float) -> None:
+        """The server's clock is off by so much."""
+        self._execute(f"UPDATE faults.clock SET ahead = make_interval(secs => {seconds})")
+
+    def _execute(self, statements: str) -> None:
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(statements)
 
     def deadlocks(self) -> int:
         return self.log.read_text(errors="replace").count("deadlock detected")

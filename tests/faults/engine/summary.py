@@ -17,16 +17,21 @@ def read(report: Path) -> list[Line]:
 
 
 def left_to_run(seeds: Iterable[int], lines: Iterable[Line], database: str) -> list[int]:
-    """The seeds that the report does not have on this database."""
-    done = {line["seed"] for line in lines if line["database"] == database}
+    """The seeds that the report does not have on this database; starved ones that found nothing are run again."""
+    done = {line["seed"] for line in lines if line["database"] == database and counts(line)}
     return [seed for seed in seeds if seed not in done]
+
+
+def counts(line: Line) -> bool:
+    """Not on a machine so busy that what a strike excuses was excused everywhere, unless it found something nevertheless."""
+    return not line.get("starved") or bool(line["faults"])
 
 
 def table(lines: Sequence[Line]) -> str:
     """Markdown: how often each target was struck by each fault, and the seeds that found something."""
     struck: Counter[tuple[str, str]] = Counter()
     seeds: dict[tuple[str, str], list[str]] = {}
-    for line in lines:
+    for line in filter(counts, lines):
         for strike in line["schedule"].partition(" (purge")[0].split(", then "):
             target, fault = strike.split()[:2]
             struck[target, fault] += 1

@@ -32,6 +32,7 @@ def make(folder: Path, *, server: bool) -> None:
     postgres.start()
     try:
         in_fork(lambda: _fill(folder, postgres.database(), home), folder / "template.log")
+        postgres.make_steerable_clock()
     finally:
         postgres.end()
 

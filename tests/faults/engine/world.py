@@ -38,6 +38,8 @@ LOOK_S = 0.25
 BACKUP_S = 2.5
 _PROCESSES = ("web", "kube", "worker-1", "worker-2", "watcher-1", "watcher-2", "beat")
 _CLOCK_S = 3600.0
+_WITHOUT_WORKERS = (Target.WEB, Target.KUBE, Target.WATCHER, Target.BEAT)
+"""Targets that dispatch nothing."""
 
 
 class World:
@@ -170,7 +172,7 @@ class World:
         contents = self._members.contents()
         if time.monotonic() - began > STARVED_S:
             # The members are threads of this process: the product rightly lost those that could not answer in time.
-            court.struck = replace(court.struck, members=frozenset(members.NAMES))
+            court.struck = replace(court.struck, members=frozenset(members.NAMES), dispatch=True)
             court.note("the machine is too busy: every member counts as struck")
             self.verdict.starved = True
         court.look(contents, self._rows())
@@ -191,6 +193,8 @@ class World:
         victim = self._victim(strike)
         self.verdict.struck.append(f"{victim} {strike.fault}")
         court.note(f"{victim} {strike.fault}")
+        if strike.target not in _WITHOUT_WORKERS and strike.fault is not Fault.SLOW:
+            court.struck = replace(court.struck, dispatch=True)
         until = time.monotonic() + strike.lasts_s
         match strike.target, strike.fault:
             case Target.MEMBER, fault:
@@ -205,8 +209,7 @@ class World:
             case Target.BROKER, fault:
                 _strike_server(self._valkey, fault)
             case Target.CLOCK, fault:
-                ahead = _CLOCK_S if fault is Fault.AHEAD else -_CLOCK_S
-                self._board.set_offset(_PROCESSES.index(victim), ahead)
+                self._step_clock(victim, _CLOCK_S if fault is Fault.AHEAD else -_CLOCK_S)
             case _, Fault.PAUSE:
                 os.kill(self._pids[victim], signal.SIGSTOP)
             case _:
@@ -214,6 +217,13 @@ class World:
                     os.kill(self._pids[victim], signal.SIGKILL)
                 self._absent_until[victim] = until + RESTART_S
         self._healing.append((until, strike, victim))
+
+    def _step_clock(self, victim: str, ahead_s: float) -> None:
+        if victim == "database":
+            assert self._postgres
+            self._postgres.step_clock(ahead_s)
+        else:
+            self._board.set_offset(_PROCESSES.index(victim), ahead_s)
 
     def _victim(self, strike: Strike) -> str:
         names = {pid: name for name, pid in self._pids.items()}
@@ -225,6 +235,8 @@ class World:
                 return self._dice.choice(busy or list(members.NAMES))
             case Target.DATABASE | Target.BROKER:
                 return strike.target.value
+            case Target.CLOCK if self._postgres and self._dice.random() < 0.5:
+                return "database"
             case Target.CLOCK:
                 return here or self._dice.choice(_PROCESSES)
             case Target.SCHEDULER:
@@ -247,7 +259,7 @@ class World:
                 case Target.BROKER, fault:
                     _heal_server(self._valkey, fault)
                 case Target.CLOCK, _:
-                    self._board.set_offset(_PROCESSES.index(victim), 0.0)
+                    self._step_clock(victim, 0.0)
                 case _, Fault.PAUSE:
                     os.kill(self._pids[victim], signal.SIGCONT)
 
@@ -271,6 +283,7 @@ class World:
     def _evidence(self, users: Users, court: Judge) -> list[str]:
         found = [f"seen {count} times: {fault}" for fault, count in court.faults.items()]
         found += judge.wrong_answers(users.answers, court.struck)
+        found += judge.wrong_writes(self._members.writes, court.struck)
         found += judge.own_errors(sorted((self._home / "logs").glob("*.log")))
         if users.error:
             found.append(f"users: {users.error}")
@@ -284,6 +297,7 @@ class World:
             "timeline": rows.timeline(self._address),
             "rows": asdict(current) if current else None,
             "notes": court.notes,
+            "writes": [asdict(write) for write in self._members.writes],
         }
         for name, content in kept.items():
             (self._home / f"{name}.json").write_text(json.dumps(content, default=str, indent=1))

@@ -20,8 +20,10 @@ from fleet.services.watching import leases
 from fleet.services.watching.manager import WatchManager
 from jobs import tasks
 from jobs.models import Job, Work
+from jobs.services.follow import health
 from jobs.services.lifecycle import cycle_requests, works
 from jobs.services.scheduling import lease
+from tests.jobs.services import lost_cluster
 from tests.support import books
 from tests.support.world import pytorch_job
 
@@ -122,3 +124,14 @@ def test_what_it_submits_takes_its_turn_by_the_shared_clock(wrong_clock, as_admi
     books.a_cluster()
     assert as_admin.post("/api/v1/apply", pytorch_job("llama"), content_type="application/yaml").status_code < 300
     assert abs(books.job("llama").queued_at - shared_now()) < timedelta(minutes=1)
+
+
+def test_an_unhealthy_time_from_before_the_clock_stepped_back_begins_again():
+    lost_cluster.running()
+    now = timezone.now()
+    Job.objects.update(state="Backoff", unhealthy_since=now + HOUR)
+    health.check(now)
+    assert (books.job("llama").state, books.job("llama").unhealthy_since) == ("Backoff", now)
+    Cluster.objects.update(last_heartbeat=now + timedelta(seconds=6))
+    health.check(now + timedelta(seconds=6))
+    assert books.job("llama").state != "Backoff"

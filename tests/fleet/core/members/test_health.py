@@ -96,3 +96,11 @@ def test_it_says_why_it_spares_a_member_however_long_its_own_message_is():
     long = Health(State.UNKNOWN, "ClusterNotReachable", "x" * 500, NOW)
     spared = health.spared(long, Disruption(100, 100))
     assert len(spared.message) == 500 and spared.message.endswith("control plane's own network")
+
+
+def test_a_taint_from_before_the_clock_stepped_back_begins_again():
+    later = NOW + timedelta(hours=1)
+    drain = {"key": "convoy.dev/drained", "value": "", "effect": "NoExecute", "timeAdded": later.isoformat()}
+    taints = health.taints([drain], UNKNOWN, later)
+    assert {t["timeAdded"] for t in taints} == {later.isoformat()}
+    assert {t["timeAdded"] for t in health.taints(taints, UNKNOWN, NOW)} == {NOW.isoformat()}
