@@ -245,9 +245,6 @@ def test_a_run_goes_on_where_its_report_ends_and_its_table_names_what_was_found(
     ]
     lines.append({**lines[0], "seed": 2, "starved": True})
     assert summary.left_to_run(range(3), lines, "postgres") == [1, 2]
-    lines[-1]["faults"] = ["found on a busy machine"]
-    assert summary.left_to_run(range(3), lines, "postgres") == [1]
-    lines.pop()
     rows = summary.table(lines).splitlines()
     assert "| web | kill | 1 |  |" in rows and "| broker | drop | 1 | 1 (sqlite) |" in rows
     assert len(rows) == len(STRIKES) + 2
