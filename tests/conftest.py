@@ -14,7 +14,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from fleet.api.recent_checks import RECENT
+from fleet.api.http.recent_checks import RECENT
 from fleet.api.sign_in.signing_in import ATTEMPTS
 from fleet.db import isolation
 from fleet.models import Cluster, Grant

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from fleet.api.http import probes
 from fleet.api.http.permissions import OfOneself
-from fleet.api.recent_checks import RECENT
+from fleet.api.http.recent_checks import RECENT
 from fleet.core.members import health
 from fleet.models import Cluster
 from fleet.services.auditing import audit_sinks

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.api.recent_checks import RECENT
+from fleet.api.http.recent_checks import RECENT
 from fleet.changes import events
 from fleet.models import Cluster, Event, Lease
 from jobs import metrics

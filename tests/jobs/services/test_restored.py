@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.api.recent_checks import RECENT
+from fleet.api.http.recent_checks import RECENT
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Cluster, Event, Hold, Identity, Pod
 from fleet.services.clusters import freshness

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from fleet.api.recent_checks import FRESH_S, RecentChecks
+from fleet.api.http.recent_checks import FRESH_S, RecentChecks
 
 
 class Scan:
