@@ -130,7 +130,7 @@ def raise_loopback() -> None:
 
 
 def run(spec: Spec) -> int:
-    Path("/proc/self/oom_score_adj").write_text("1000")
+    prefer_for_killing()
     for descriptor in spec["namespaces"]:
         call("setns", descriptor, 0)
         os.close(descriptor)
@@ -144,6 +144,11 @@ def run(spec: Spec) -> int:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     wait_or_end(init)
     return exit_code(os.waitpid(init, 0)[1])
+
+
+def prefer_for_killing() -> None:
+    """When memory runs out, this and what it starts go before the control plane."""
+    Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def wait_or_end(init: int) -> None:
@@ -334,6 +339,7 @@ def enter(source: int) -> int:
         spec = json.loads(pipe.readline())
     host = Path("/").stat()
     try:
+        prefer_for_killing()
         for descriptor in spec["namespaces"]:
             call("setns", descriptor, 0)
             os.close(descriptor)
