@@ -40,6 +40,31 @@ EVICTED = Counter("convoy_evicted_workloads_total", "Placed jobs that lost their
 RESIZES = Counter(
     "convoy_resizes_total", "Sizes of running jobs that were changed, by direction: shrink or grow", ["direction"]
 )
+CAUSES_OF_NOTICES = frozenset(
+    {
+        "reclaim",
+        "Fleet",
+        "DisruptionTarget",
+        "NodeDeleted",
+        "ack-spot",
+        "eci-spot",
+        "aws-spot",
+        "aws-scheduled",
+        "gcp-termination",
+        "azure-eviction",
+    }
+)
+"""Labels of `NOTICES`: what else a member says is counted as other."""
+NOTICES = Counter(
+    "convoy_notices_total",
+    "Pods that left after a notice that their place is taken back, by cause and outcome: heard or unheard",
+    ["cause", "outcome"],
+)
+NOTICE_TO_SAVED_SECONDS = Histogram(
+    "convoy_notice_to_saved_seconds",
+    "Time from a notice that was heard until the process had saved its work and ended",
+    buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 180, 300, 600),
+)
 DISPATCH_SECONDS = Histogram(
     "convoy_dispatch_duration_seconds",
     "Length of one try to bring a decision to a member",

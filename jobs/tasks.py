@@ -6,7 +6,7 @@ from celery import shared_task
 
 from fleet.db import clock
 from jobs.services.dispatch import pushing
-from jobs.services.follow import health
+from jobs.services.follow import health, notices
 from jobs.services.follow import sweep as sweeping
 from jobs.services.scheduling import loop
 from jobs.services.series import recording
@@ -37,6 +37,11 @@ def check_health() -> None:
 @shared_task(name="jobs.reclaim")
 def reclaim(job_uid: str) -> None:
     loop.advance_evictions(clock.now(), [UUID(job_uid)])
+
+
+@shared_task(name="jobs.settle_notices")
+def settle_notices(job_uid: str) -> None:
+    notices.settle(clock.now(), [UUID(job_uid)])
 
 
 @shared_task(name="jobs.sweep")

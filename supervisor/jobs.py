@@ -12,9 +12,10 @@ from fleet.member.client import Object
 from fleet.member.errors import MemberRefused
 from jobs.kinds import registry
 from jobs.kinds.base import Kind
-from supervisor.core import facts, notice
+from jobs.runtime import notices as notice
+from jobs.runtime.notices import JobRecord, Notice, PodRecord, Scope
+from supervisor.core import facts
 from supervisor.core.facts import PodFacts
-from supervisor.core.notice import JobRecord, Notice, PodRecord, Scope
 from supervisor.member import Member
 
 _DEEPEST = 4

@@ -9,7 +9,7 @@ from fleet.kube.resources import PODS, Resource
 from fleet.member.client import MemberClient, Object
 from fleet.member.errors import MemberDenied, MemberMissing
 from jobs.kinds import registry
-from supervisor.core import notice
+from jobs.runtime import notices as notice
 from supervisor.core.facts import PodFacts
 
 T = TypeVar("T")

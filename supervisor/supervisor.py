@@ -13,8 +13,9 @@ from structlog import get_logger
 
 from fleet.member.client import Object
 from fleet.member.errors import MemberAway, MemberChanged, MemberError, MemberMissing, MemberRefused
+from jobs.runtime import notices as notice
 from supervisor import jobs
-from supervisor.core import notice, planning
+from supervisor.core import planning
 from supervisor.core.facts import PodFacts
 from supervisor.core.planning import Action, Delete, Give, JobView, PodAction, Suspend, Tell, Withdraw
 from supervisor.core.signals import NOTICE_S

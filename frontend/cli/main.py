@@ -24,6 +24,7 @@ from frontend.cli.commands import (
     kubeconfig,
     login,
     namespaces,
+    notices,
     prune,
     queue,
     simulate,
@@ -68,6 +69,7 @@ app.command("get")(get.get)
 app.command("list")(get.listing)
 app.command("describe")(describe.describe)
 app.command("explain")(explain.explain)
+app.command("notices")(notices.notices)
 app.command("whatif")(whatif.whatif)
 app.command("simulate")(simulate.simulate)
 app.command("logs")(jobs.logs)

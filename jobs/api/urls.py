@@ -11,6 +11,7 @@ from jobs.api.explain import ExplainView
 from jobs.api.gpu_hours import GpuHoursView
 from jobs.api.gpus import GpuMapView, GpuModelsView, NodeDevicesView
 from jobs.api.manifests import ApplyView, DeleteView
+from jobs.api.notices import NoticesView
 from jobs.api.placement import SpeedsView
 from jobs.api.previews import ApplyPreviewView
 from jobs.api.queueunits import QueueUnitViewSet
@@ -41,6 +42,7 @@ urlpatterns = [
     re_path("^delete/?$", DeleteView.as_view(), name="delete"),
     re_path("^jobs/bulk/?$", BulkView.as_view(), name="bulk"),
     re_path(f"^jobs/(?P<id>{UID})/explain/?$", ExplainView.as_view(), name="explain"),
+    re_path(f"^jobs/(?P<id>{UID})/notices/?$", NoticesView.as_view(), name="job-notices"),
     re_path("^whatif/?$", WhatIfView.as_view(), name="whatif"),
     re_path("^quota/dry-run/?$", DryRunView.as_view(), name="quota-dry-run"),
     *router.urls,

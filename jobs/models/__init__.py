@@ -5,6 +5,7 @@ from jobs.models.claim import ClaimLocation
 from jobs.models.dependent import Dependent
 from jobs.models.eviction import EvictionWindow
 from jobs.models.job import Job
+from jobs.models.notice import Notice
 from jobs.models.policy import Policy
 from jobs.models.preserved_state import PreservedState
 from jobs.models.series import Series, SeriesPoint, SeriesProgress
@@ -19,6 +20,7 @@ __all__ = [
     "Dependent",
     "EvictionWindow",
     "Job",
+    "Notice",
     "Policy",
     "PreservedState",
     "Series",

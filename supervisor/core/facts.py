@@ -7,8 +7,9 @@ from typing import Any
 
 from fleet.core.members import marks
 from jobs.kinds import registry
-from supervisor.core import notice, signals
-from supervisor.core.notice import Notice
+from jobs.runtime import notices as notice
+from jobs.runtime.notices import Notice
+from supervisor.core import signals
 from supervisor.core.signals import Signal
 
 Manifest = Mapping[str, Any]

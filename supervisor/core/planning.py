@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from jobs.runtime.notices import Notice, Scope
 from supervisor.core.facts import How, PodFacts
-from supervisor.core.notice import Notice, Scope
 from supervisor.core.signals import Signal
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from supervisor.core.notice import seconds
+from jobs.runtime.notices import seconds
 
 Manifest = Mapping[str, Any]
 

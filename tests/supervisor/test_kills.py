@@ -2,8 +2,8 @@
 
 import pytest
 
-from supervisor.core import notice
-from supervisor.core.notice import Scope
+from jobs.runtime import notices as notice
+from jobs.runtime.notices import Scope
 from tests.supervisor.world import JOB_UID, World, play
 
 

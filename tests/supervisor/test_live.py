@@ -9,9 +9,9 @@ import yaml
 
 from fleet.kube.resources import LEASES, NAMESPACES, NODES, PODS, PYTORCH_JOBS, SERVICE_ACCOUNTS
 from fleet.member.client import MemberClient
+from jobs.runtime import notices as notice
 from simulator.fault_parser import parse
 from simulator.member import SimulatedMember
-from supervisor.core import notice
 from supervisor.core.facts import MANAGED
 from tests.simulator import casting
 from tests.simulator.casting import NAMESPACE, calling, member, until

@@ -13,8 +13,8 @@ from typing import Any
 from fleet.kube.resources import NODES, PODS, PYTORCH_JOBS, Resource
 from fleet.member.errors import MemberChanged, MemberMissing
 from fleet.member.watching import Item, Listed
+from jobs.runtime.notices import NOTICE, seconds, stamp
 from supervisor.core import facts, signals
-from supervisor.core.notice import NOTICE, seconds, stamp
 from supervisor.store import Store
 from supervisor.supervisor import Supervisor
 

@@ -27,9 +27,10 @@ from jobs.events import job_event
 from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
+from jobs.runtime.notices import Scope
 from jobs.services.dispatch import service_accounts
 from jobs.services.failover import crash_loops, division, evidence, failover, returns
-from jobs.services.follow import division_status, health, member_copies, refusals, status_rows
+from jobs.services.follow import division_status, health, member_copies, notices, refusals, status_rows
 from jobs.services.follow.division_status import PodsSeen
 from jobs.services.follow.status_batch import Key, StatusBatch
 from jobs.services.follow.status_rows import RunningPods
@@ -75,6 +76,8 @@ class JobEventHandler:
             now, evidence.failures(failed) if failed else {}, crash_loops.rows(running.restarting), running.created
         )
         state_preservation.keep(cluster_id, _reports(jobs, copies), now)
+        batch.timeline += notices.record(cluster_id, _whole(jobs, copies))
+        batch.told = _told(jobs, copies, now)
         followed: set[Key] = set()
         for (uid, attempt), copy in copies:
             job = jobs.get(uid)
@@ -135,6 +138,8 @@ class JobEventHandler:
         running = status_rows.count_running(cluster_id, jobs)
         status_rows.prefetch_related([(job, job.status) for job in jobs.values()], running.restarting)
         batch = StatusBatch(now, restarting=crash_loops.rows(running.restarting), created=running.created)
+        ended = [uid for uid, job in jobs.items() if status_rows.phase_of(job, job.status) in FINISHED]
+        batch.told = notices.told_to_stop([(uid, jobs[uid].attempt) for uid in ended], now)
         state_preservation.keep(cluster_id, [(jobs[uid], attempt, {}) for uid, attempt in keys if uid in jobs], now)
         for job in jobs.values():
             numbers = parts.counting(job.shares, job.attempt)
@@ -159,6 +164,24 @@ def register() -> None:
 
 def _reports(jobs: Mapping[UUID, Job], copies: Iterable[member_copies.Copy]) -> list[tuple[Job, int, Manifest]]:
     return [(jobs[uid], attempt, copy.get("status") or {}) for (uid, attempt), copy in copies if uid in jobs]
+
+
+def _whole(jobs: Mapping[UUID, Job], copies: Iterable[member_copies.Copy]) -> list[tuple[Job, int, Manifest]]:
+    """The copies of current attempts of jobs that are not divided."""
+    return [
+        (jobs[uid], attempt, copy)
+        for (uid, attempt), copy in copies
+        if uid in jobs and jobs[uid].attempt == attempt and not jobs[uid].shares
+    ]
+
+
+def _told(jobs: Mapping[UUID, Job], copies: Iterable[member_copies.Copy], now: datetime) -> Mapping[Key, Scope]:
+    ended = [
+        key
+        for key, copy in copies
+        if key[0] in jobs and status_rows.phase_of(jobs[key[0]], copy.get("status") or {}) in FINISHED
+    ]
+    return notices.told_to_stop(ended, now)
 
 
 def _pods_seen(job: Job, attempt: int, running: RunningPods, batch: StatusBatch) -> PodsSeen:
@@ -216,6 +239,9 @@ def _apply_status(job: Job, status: Manifest, running: int, batch: StatusBatch) 
     state = registry.kind_of(job.api_version, job.kind).read_status(status, running)
     if job.state in _STOPPING and state.phase is not Phase.SUCCEEDED:
         return
+    if state.phase in FINISHED and notices.is_answer(batch.told.get((job.uid, job.attempt)), state.phase):
+        notices.note_stopped(job, job.attempt, batch.now)
+        return
     before = (job.state, job.status, job.reason, job.unhealthy_since)
     if job.state in (*Job.WAITING, *_STOPPING) and not _resume_former_attempt(job, state, batch.now):
         return
@@ -244,6 +270,7 @@ def _apply_earlier_success(job: Job | None, attempt: int, cluster_id: int, copy:
         or job.shares
         or attempt >= job.attempt
         or status_rows.phase_of(job, copy.get("status") or {}) is not Phase.SUCCEEDED
+        or notices.is_answer(batch.told.get((job.uid, attempt)), Phase.SUCCEEDED)
     ):
         return
     if not returns.retract_later(job, attempt, cluster_id, batch.now):
@@ -344,7 +371,7 @@ def _apply_final_reports(cluster_id: int, copies: Sequence[tuple[Key, Manifest]]
     status_rows.prefetch_related(
         [(jobs[uid], copy.get("status") or {}) for (uid, _), copy in copies if uid in jobs], ()
     )
-    batch = StatusBatch(now)
+    batch = StatusBatch(now, told=_told(jobs, copies, now))
     state_preservation.keep(cluster_id, _reports(jobs, copies), now)
     for (uid, attempt), copy in copies:
         job, status = jobs.get(uid), copy.get("status") or {}
@@ -386,7 +413,8 @@ def _lose_copy(job: Job, work: QuerySet[Work], now: datetime) -> None:
     The job moves to another cluster, unless its pods show that it has succeeded or its failure is already recorded.
     """
     has_failed = job.state == Job.State.BACKOFF
-    if job.state in Job.ON_MEMBER and _pods_succeeded(job):
+    told = notices.told_to_stop([(job.uid, job.attempt)], now).get((job.uid, job.attempt))
+    if job.state in Job.ON_MEMBER and _pods_succeeded(job) and not notices.is_answer(told, Phase.SUCCEEDED):
         _end_by_pods(job, now)
     elif job.state in Job.ON_MEMBER and not has_failed:
         transitions.move_works(work, WorkEvent.VANISHED, due_at=now)

@@ -21,7 +21,7 @@ from fleet.services.operations.exclusive import exclusive
 from jobs import queries, snapshot
 from jobs.models import DeletedJob, Job, Work
 from jobs.services.failover import failover, returns
-from jobs.services.follow import expiry, health, retention
+from jobs.services.follow import expiry, health, notices, retention
 from jobs.services.lifecycle import charges, cycle_requests, deleted_use, works
 from jobs.services.scheduling import loop
 from jobs.services.submission import policy_claims
@@ -51,6 +51,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
         deleted_use.forget,
         policy_claims.claim_unclaimed,
         charges.release,
+        notices.settle,
         loop.advance_evictions,
         _request_cycle,
     )
@@ -126,6 +127,7 @@ def _waits_for_the_clock() -> bool:
         or works.actionable().exists()
         or works.resizing().exists()
         or queries.growing_jobs().exists()
+        or notices.unsettled().exists()
         or Cluster.objects.filter(~Q(taints=[]) | Q(circuit_opened_at__isnull=False)).exists()
         or Job.objects.filter(deleting_at__isnull=False).exists()
         or finished.filter(Q(ttl_s__isnull=False) | Q(charge__isnull=False)).exists()

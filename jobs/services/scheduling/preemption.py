@@ -181,6 +181,12 @@ def _surplus_reclaim(surplus: Surplus) -> dict[str, Any]:
     return {**about, "message": f"{surplus.overrun.message}, and takes back what is above it"}
 
 
+def evict_reclaimed(job: Job, message: str, now: datetime) -> None:
+    """Evicts a locked job whose pods have been told to stop in its member, and have: it is queued again where it stood."""
+    about = {"job": 0, "by": "its cluster", "to": "", "cause": "NodeReclaimed", "path": job.leaf}
+    _evict([(job, {**about, "message": message})], now)
+
+
 def evict_without_leaf(now: datetime) -> int:
     """Evicts the jobs that still have the charge of a leaf that was removed; returns how many evictions it began."""
     message = "its quota was removed from the tree, and takes back what it had"

@@ -711,6 +711,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/notices/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Notices to a job's pods
+         * @description That their places are taken back, the latest 500 in the order of time.
+         */
+        get: operations["job_notices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/pods/": {
         parameters: {
             query?: never;
@@ -2857,6 +2877,37 @@ export interface components {
             /** @description by all pods, Convoy's and others */
             requested: number;
             pods: components["schemas"]["PodOnNode"][];
+        };
+        Notice: {
+            /** Format: int64 */
+            attempt: number;
+            cluster: string;
+            pod: string;
+            node?: string;
+            cause: string;
+            /** @description Pods: only those of the node; Job: all pods, because too few would be left */
+            scope: string;
+            /** Format: date-time */
+            at: string;
+            /** Format: date-time */
+            deadline: string;
+            /**
+             * Format: date-time
+             * @description when the process answered; null: it has not
+             */
+            heard_at: string | null;
+            /**
+             * Format: date-time
+             * @description when the process had ended
+             */
+            left_at: string | null;
+            /** @description the step it saved, where its runtime reports one */
+            saved_step: number | null;
+            /**
+             * Format: date-time
+             * @description when the whole job was stopped
+             */
+            stopped_at: string | null;
         };
         /**
          * @description * `edit` - edit
@@ -5247,6 +5298,27 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+        };
+    };
+    job_notices: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notice"][];
                 };
             };
         };

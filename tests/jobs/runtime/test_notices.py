@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor.core import notice
-from supervisor.core.notice import JobRecord, Notice, PodRecord, Scope
+from jobs.runtime import notices as notice
+from jobs.runtime.notices import JobRecord, Notice, PodRecord, Scope
 
 times = st.integers(1_700_000_000_000, 2_000_000_000_000).map(lambda ms: ms / 1000)
 words = st.text("abcdefghij-.0123456789", min_size=1, max_size=60)

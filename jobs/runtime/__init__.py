@@ -1,0 +1,1 @@
+"""What runs beside the training process, and what it says: pure."""

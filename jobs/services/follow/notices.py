@@ -1,0 +1,203 @@
+"""What follows from notices that a member's supervisor gave: rows, another size, or another place in the queue.
+
+`record` is called with each report of a copy, and writes rows only. `settle` decides afterwards, in a transaction for each job:
+by a task as a hint, and by the sweep. An attempt that was told to stop does not end its job, however its processes exit.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from fleet.changes import events
+from fleet.db import bulk, isolation
+from fleet.errors import InvalidInput
+from fleet.models import Cluster, Pod
+from jobs import metrics, snapshot
+from jobs.core.life.jobs import JobState
+from jobs.events import job_event, record_event
+from jobs.kinds.base import Manifest, Phase
+from jobs.models import Job, Notice
+from jobs.runtime import notices
+from jobs.runtime.notices import JobRecord, PodRecord, Scope
+from jobs.services.lifecycle import sizes
+from jobs.services.lifecycle.locks import lock_jobs
+from jobs.services.scheduling import loop, preemption
+from jobs.services.submission import resizing
+
+Key = tuple[UUID, int]
+AFTERWARDS = timedelta(minutes=2)
+"""How long after the deadline the end of a copy still counts as its answer to a notice."""
+REPLACED_WITHIN = timedelta(seconds=10)
+"""How long the pods that left have for others to be bound in their place, before the job is made smaller."""
+MOST = 4096
+"""Rows of one attempt: a member's record is not trusted to be sound."""
+_FIELDS = ("heard_at", "left_at", "saved_step", "stopped_at")
+
+
+def record(cluster_id: int, copies: Iterable[tuple[Job, int, Manifest]]) -> list[events.Line]:
+    """Writes what the copies say of notices, and returns what is new for the timelines. The jobs are locked."""
+    reported = [(job, attempt, read) for job, attempt, copy in copies if (read := _read(copy))]
+    if not reported:
+        return []
+    cluster = Cluster.objects.values_list("name", flat=True).get(pk=cluster_id)
+    return [line for job, attempt, records in reported for line in _record(job, attempt, cluster, records)]
+
+
+def _read(copy: Manifest) -> dict[str, JobRecord]:
+    meta = copy.get("metadata") or {}
+    text = (meta.get("annotations") or {}).get(notices.NOTICES)
+    return notices.read_records(text, str(meta.get("uid"))) if text else {}
+
+
+def _record(job: Job, attempt: int, cluster: str, records: Mapping[str, JobRecord]) -> list[events.Line]:
+    known = {(row.notice_id, row.pod): row for row in Notice.objects.filter(job=job, attempt=attempt)}
+    new: list[Notice] = []
+    changed: list[Notice] = []
+    for one in records.values():
+        for pod, entry in one.pods.items():
+            row = known.get((one.notice.id, pod))
+            if row is None and len(known) + len(new) < MOST:
+                new.append(_row(job, attempt, cluster, one, pod))
+                _take(new[-1], one, entry)
+            elif row is not None and _take(row, one, entry):
+                changed.append(row)
+    Notice.objects.bulk_create(new, ignore_conflicts=True)
+    bulk.update(changed, _FIELDS)
+    if new or changed:
+        events.enqueue("jobs.settle_notices", str(job.uid))
+    return [_line(job, [row for row in new if row.notice_id == id]) for id in sorted({row.notice_id for row in new})]
+
+
+def _row(job: Job, attempt: int, cluster: str, one: JobRecord, pod: str) -> Notice:
+    about = one.notice
+    times = {"at": _time(about.at), "deadline": _time(about.deadline)}
+    names = {"notice_id": about.id, "pod": pod, "cause": about.cause, "node": about.node, "scope": about.scope.value}
+    return Notice(job=job, attempt=attempt, cluster_name=cluster, **names, **times)
+
+
+def _take(row: Notice, one: JobRecord, entry: PodRecord) -> bool:
+    """Takes over what became known; a time that is known stays. Returns whether anything has."""
+    before = [getattr(row, name) for name in _FIELDS]
+    row.heard_at = row.heard_at or _time(entry.heard)
+    if row.left_at is None and entry.left is not None:
+        row.left_at = _time(entry.left)
+        transaction.on_commit(partial(_count, row), robust=True)
+    row.saved_step = row.saved_step if entry.step is None else entry.step
+    row.stopped_at = row.stopped_at or _time(one.stopped)
+    return before != [getattr(row, name) for name in _FIELDS]
+
+
+def _count(row: Notice) -> None:
+    cause = row.cause if row.cause in metrics.CAUSES_OF_NOTICES else "other"
+    metrics.NOTICES.labels(cause, "heard" if row.heard_at else "unheard").inc()
+    if row.heard_at and row.left_at:
+        metrics.NOTICE_TO_SAVED_SECONDS.observe(max((row.left_at - row.at).total_seconds(), 0.0))
+
+
+def _line(job: Job, rows: Sequence[Notice]) -> events.Line:
+    first, names = rows[0], ", ".join(sorted(row.pod for row in rows)[:5])
+    more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+    whom = "all pods, because too few would be left" if first.scope == Scope.JOB else f"{names}{more}"
+    message = (
+        f"{first.node or 'a place'} is reclaimed ({first.cause}); notice until {first.deadline:%H:%M:%S} UTC to {whom}"
+    )
+    return job_event(job, "ReclaimNotice", message, warning=True)
+
+
+def told_to_stop(keys: Iterable[Key], now: datetime) -> dict[Key, Scope]:
+    """Which of these attempts were given notice so recently that their end is an answer to it."""
+    wanted = set(keys)
+    if not wanted:
+        return {}
+    rows = Notice.objects.filter(job__uid__in={uid for uid, _ in wanted}, deadline__gt=now - AFTERWARDS, at__lte=now)
+    scopes: dict[Key, Scope] = {}
+    for uid, attempt, scope in rows.order_by().values_list("job__uid", "attempt", "scope"):
+        if scopes.get((uid, attempt)) is not Scope.JOB:
+            scopes[uid, attempt] = Scope(scope)
+    stopped = Notice.objects.filter(job__uid__in={uid for uid, _ in wanted}, stopped_at__isnull=False)
+    scopes |= {(uid, attempt): Scope.JOB for uid, attempt in stopped.order_by().values_list("job__uid", "attempt")}
+    return {key: scope for key, scope in scopes.items() if key in wanted}
+
+
+def is_answer(scope: Scope | None, phase: Phase) -> bool:
+    """Whether this end is that of an attempt that was told to stop. Where only some pods were, the others may succeed."""
+    return scope is Scope.JOB or (scope is Scope.PODS and phase is Phase.FAILED)
+
+
+def note_stopped(job: Job, attempt: int, now: datetime) -> None:
+    """The copy has ended by itself after its notice: there is nothing more to wait for."""
+    Notice.objects.filter(job=job, attempt=attempt, stopped_at__isnull=True).update(stopped_at=now)
+    events.enqueue("jobs.settle_notices", str(job.uid))
+
+
+def unsettled() -> QuerySet[Notice]:
+    """Notices of current attempts from which something follows yet."""
+    ready = Q(stopped_at__isnull=False) | Q(scope=Scope.PODS, left_at__isnull=False)
+    return Notice.objects.filter(ready, settled_at__isnull=True, attempt=F("job__attempt"))
+
+
+def settle(now: datetime, uids: Iterable[UUID] | None = None) -> int:
+    """Does what follows from notices, for all jobs or these; returns how many have changed."""
+    rows = unsettled() if uids is None else unsettled().filter(job__uid__in=list(uids))
+    jobs = Job.objects.filter(pk__in=rows.order_by().values("job_id"), deleting_at__isnull=True)
+    return sum(isolation.each("notices.settle", jobs, lambda job: _settle(job, now), now))
+
+
+@transaction.atomic
+def _settle(job: Job, now: datetime) -> bool:
+    if not lock_jobs(Job.objects.filter(pk=job.pk)):
+        return False
+    locked = Job.objects.select_related("cluster").get(pk=job.pk)
+    rows = list(unsettled().filter(job=locked))
+    stop = next((row for row in rows if row.stopped_at), None)
+    if locked.state not in Job.ON_MEMBER or not rows:
+        return _close(rows, now)
+    if stop is not None:
+        few = (
+            "too few of its pods would be left"
+            if stop.scope == Scope.JOB
+            else "it ended when some of its pods were told"
+        )
+        message = f"{stop.node or 'a place'} on {stop.cluster_name} was reclaimed ({stop.cause}) and {few}"
+        preemption.evict_reclaimed(locked, message, now)
+        _close(rows, now)
+        loop.advance_evictions(now, [locked.uid])
+        return True
+    return _shrink(locked, rows, now)
+
+
+def _shrink(job: Job, rows: Sequence[Notice], now: datetime) -> bool:
+    """Gives the job the size that runs, once no pods come in the place of those that left, and asks for the former one."""
+    before = sizes.in_force(job)
+    bound = Counter(
+        Pod.objects.filter(job_uid=job.uid, attempt=job.attempt, phase__in=snapshot.LIVE)
+        .exclude(node="")
+        .values_list("role", flat=True)
+    )
+    fewer = {role: bound[role] for role, size in before.items() if bound[role] < size}
+    last = max(row.left_at for row in rows if row.left_at)
+    if job.state != JobState.RUNNING or not fewer:
+        return now - last > REPLACED_WITHIN and _close(rows, now)
+    if now - last < REPLACED_WITHIN:
+        return False
+    by = f"the reclaim of {rows[0].node or 'its place'}"
+    try:
+        with transaction.atomic():
+            resizing.request(job, {**before, **fewer}, by=by, now=now)
+            resizing.request(job, before, by=by, now=now)
+    except InvalidInput as e:
+        record_event(job, "NotResized", str(e), now, warning=True)
+    return _close(rows, now)
+
+
+def _close(rows: Sequence[Notice], now: datetime) -> bool:
+    return Notice.objects.filter(pk__in=[row.pk for row in rows]).update(settled_at=now) > 0
+
+
+def _time(moment: float | None) -> datetime | None:
+    return None if moment is None else datetime.fromtimestamp(moment, UTC)

@@ -1,0 +1,177 @@
+"""What the fleet makes of notices in its members: the size that is left, another place in the queue, and no false ends."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from fleet.models import Event, Pod
+from jobs.models import Attempt, Job, Notice, Work
+from jobs.runtime import notices as records
+from jobs.runtime.notices import JobRecord, PodRecord, Scope
+from jobs.services.follow import notices, sweep
+from jobs.services.follow.status import JobEventHandler
+from jobs.services.scheduling import loop
+from tests.jobs.services import resizing as elastic
+from tests.jobs.services.resizing import runs, size, sizes_agree
+from tests.support import books
+from tests.support.books import GPU
+from tests.support.quotas import apply_tree, gpus, leaf
+
+pytestmark = pytest.mark.django_db
+UID = "copy-1"
+
+
+@pytest.fixture(autouse=True)
+def llama():
+    """Three workers run, of which two are needed."""
+    books.a_cluster("north", 8)
+    apply_tree(leaf("a", **gpus(8, 8)))
+    books.apply(elastic.elastic("llama", 3, least=2, queue="a"))
+    job = runs("llama")
+    Work.objects.filter(job_uid=job.uid).update(object_uid=UID)
+    return job
+
+
+def record(scope, pods=("llama-worker-1",), *, heard=True, left=True, stopped=False, ago_s=20.0, notice_s=60.0):
+    at = timezone.now().timestamp() - ago_s
+    entry = PodRecord("u", at + 1 if heard else None, at + 5 if left else None, 40)
+    notice = records.Notice("n1-1", "aws-spot", "n1", at, at + notice_s, scope)
+    return {"n1-1": JobRecord(notice, dict.fromkeys(pods, entry), at + 6 if stopped else None)}
+
+
+def report(record, condition="Running", *, uid=UID, now=None):
+    copy = books.copy("llama", {"conditions": [{"type": condition, "status": "True"}]})
+    copy["metadata"]["uid"] = UID
+    copy["metadata"]["annotations"] = {records.NOTICES: records.written(record, uid)}
+    job = books.job("llama")
+    where = job.cluster_id or Work.objects.get(job_uid=job.uid, attempt=job.attempt).cluster_id
+    JobEventHandler().on_update(where, books.resource("llama"), [copy], now or timezone.now())
+
+
+ALL = ("llama-worker-0", "llama-worker-1", "llama-worker-2")
+
+
+def test_it_keeps_a_row_for_each_pod_and_says_so_once():
+    for _ in range(2):
+        report(record(Scope.PODS, ALL[:2], left=False))
+    assert [(row.pod, row.cause, row.node, row.saved_step) for row in Notice.objects.all()] == [
+        ("llama-worker-0", "aws-spot", "n1", 40),
+        ("llama-worker-1", "aws-spot", "n1", 40),
+    ]
+    assert Event.objects.filter(reason="ReclaimNotice").count() == 1
+
+
+def test_it_believes_no_record_that_came_with_a_manifest():
+    report(record(Scope.JOB, ALL, stopped=True), uid="another")
+    assert not Notice.objects.exists()
+    assert books.job("llama").state == Job.State.RUNNING
+
+
+def test_it_makes_a_job_smaller_when_nothing_comes_in_the_place_of_what_left():
+    Pod.objects.filter(name="llama-worker-1").update(node="", phase="Pending")
+    report(record(Scope.PODS))
+    notices.settle(timezone.now())
+    job = books.job("llama")
+    assert (job.state, job.attempt, size("llama"), books.used("root/a")[GPU]) == (Job.State.RUNNING, 1, 2, 2)
+    assert job.resize["sizes"] == {"worker": 3}, "it asks for its former size"
+    assert Attempt.objects.get().ended_at is None
+    sizes_agree()
+    notices.settle(timezone.now())
+    assert size("llama") == 2, "once"
+
+
+def test_it_waits_a_little_for_pods_in_the_place_of_those_that_left():
+    Pod.objects.filter(name="llama-worker-1").update(node="", phase="Pending")
+    report(record(Scope.PODS, ago_s=6))
+    notices.settle(timezone.now())
+    assert size("llama") == 3
+    Pod.objects.filter(name="llama-worker-1").update(node="node", phase="Running")
+    notices.settle(timezone.now() + timedelta(minutes=1))
+    assert size("llama") == 3 and books.job("llama").resize is None
+    assert not notices.unsettled().exists()
+
+
+def test_it_lets_a_sweep_do_what_a_lost_hint_did_not():
+    Pod.objects.filter(name="llama-worker-1").update(node="", phase="Pending")
+    report(record(Scope.PODS))
+    sweep.run(timezone.now())
+    assert size("llama") == 2
+
+
+def stopped(condition="Suspended", **about):
+    report(record(Scope.JOB, ALL, stopped=condition == "Suspended", **about), condition)
+    notices.settle(timezone.now())
+
+
+def pods_are_gone():
+    Pod.objects.all().delete()
+    books.gone("llama")
+    loop.advance_evictions(timezone.now())
+
+
+@pytest.mark.parametrize("condition", ["Suspended", "Succeeded", "Failed"])
+def test_it_queues_a_job_again_that_was_stopped_as_a_whole_however_it_ended(condition):
+    stopped(condition)
+    assert books.job("llama").state == Job.State.RECLAIMING
+    assert books.used("root/a")[GPU] == 3, "its pods may still run"
+    pods_are_gone()
+    job, attempt = books.job("llama"), Attempt.objects.get()
+    assert (job.state, books.used("root/a").get(GPU, 0)) == (Job.State.QUEUED, 0)
+    assert (attempt.outcome, attempt.cause) == ("Reclaimed", "")
+    assert "n1 on north was reclaimed (aws-spot)" in job.reason["message"]
+    books.cycle(timezone.now() + timedelta(minutes=5))
+    assert (books.job("llama").state, books.job("llama").attempt) == (Job.State.PLACED, 2)
+
+
+def test_it_takes_no_late_word_of_a_stopped_copy_for_the_jobs_success():
+    stopped("Suspended")
+    report(record(Scope.JOB, ALL, stopped=True), "Succeeded")
+    assert books.job("llama").state == Job.State.RECLAIMING
+    pods_are_gone()
+    books.cycle(timezone.now() + timedelta(minutes=5))
+    copy = books.copy("llama", {"conditions": [{"type": "Succeeded", "status": "True"}]})
+    copy["metadata"]["labels"]["convoy.dev/attempt"] = "1"
+    JobEventHandler().on_delete(books.job("llama").cluster_id, books.resource("llama"), [copy], timezone.now())
+    assert books.job("llama").state == Job.State.PLACED
+
+
+def test_it_uses_no_budget_of_attempts():
+    for _ in range(6):
+        stopped("Failed")
+        pods_are_gone()
+        books.cycle(timezone.now() + timedelta(minutes=5))
+        books.sent()
+        books.report("llama", "Running")
+        Work.objects.filter(job_uid=books.job("llama").uid).update(object_uid=UID)
+    assert (books.job("llama").state, books.job("llama").attempt) == (Job.State.RUNNING, 7)
+
+
+def test_it_believes_a_success_long_after_a_notice():
+    report(record(Scope.PODS, ago_s=3600))
+    books.report("llama", "Succeeded")
+    assert books.job("llama").state == Job.State.SUCCEEDED
+
+
+def test_it_believes_the_success_of_the_others_where_only_some_pods_were_told():
+    report(record(Scope.PODS), "Succeeded")
+    assert books.job("llama").state == Job.State.SUCCEEDED
+
+
+def test_it_takes_a_failure_by_the_exit_of_told_pods_for_no_failure():
+    report(record(Scope.PODS), "Failed")
+    notices.settle(timezone.now())
+    assert books.job("llama").state == Job.State.RECLAIMING
+
+
+def test_it_keeps_no_more_rows_than_it_can_bear(monkeypatch):
+    monkeypatch.setattr(notices, "MOST", 2)
+    report(record(Scope.PODS, ALL, left=False))
+    assert Notice.objects.count() == 2
+
+
+def test_it_does_nothing_to_a_job_that_was_suspended_by_a_person_meanwhile():
+    report(record(Scope.PODS))
+    Job.objects.update(state=Job.State.SUSPENDED, suspended=True)
+    notices.settle(timezone.now())
+    assert size("llama") == 3 and not notices.unsettled().exists()
