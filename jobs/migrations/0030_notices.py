@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0028_attempt_sizes'),
+        ('jobs', '0029_elastic_jobs'),
     ]
 
     operations = [
