@@ -14,7 +14,7 @@ from functools import partial
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Min
+from django.db.models import Min, QuerySet
 from structlog import get_logger
 
 from fleet.core.members import log_text
@@ -107,36 +107,35 @@ def read_due(cluster_id: int, clock: Clock) -> bool:
 
 def _read(pod: EndedPod, cluster: Cluster, clock: Clock) -> bool:
     """Whether the member answered."""
+    this = EndedPod.objects.filter(pk=pod.pk)
     try:
         found = read_logs(member_clients.client(cluster, timeout_s=_READ_S), pod, clock)
     except Gone:
-        _lose(pod, "the pod was gone from its cluster before its log was read")
+        _lose(this, "the pod was gone from its cluster before its log was read")
         return True
     except MemberAway as e:
-        if clock() - pod.ended_at > timedelta(seconds=settings.CONVOY_LOGS.away_s):
-            _lose(pod, f"the cluster gave no log: {e.message}")
-        else:
-            _put_off(pod, cluster, clock() + _PAUSE)
+        _put_off(cluster, clock(), e)
         return False
     except (MemberError, ValueError, TypeError, LookupError) as e:
         if pod.tries + 1 >= _TRIES:
-            _lose(pod, f"the cluster gave no log: {e.message if isinstance(e, MemberError) else type(e).__name__}")
+            _lose(this, f"the cluster gave no log: {e.message if isinstance(e, MemberError) else type(e).__name__}")
         else:
-            EndedPod.objects.filter(pk=pod.pk).update(due_at=clock() + _PAUSE)
+            this.update(due_at=clock() + _PAUSE)
         return True
     _keep(pod, found)
     return True
 
 
-def _put_off(pod: EndedPod, cluster: Cluster, until: datetime) -> None:
-    """All of the cluster: each would wait for the same silence."""
-    waiting = EndedPod.objects.filter(cluster=cluster, due_at__lt=until)
-    waiting.update(due_at=until)
-    EndedPod.objects.filter(pk=pod.pk).update(due_at=until)
+def _put_off(cluster: Cluster, now: datetime, error: MemberAway) -> None:
+    """All logs of the cluster at once, since each would wait for the same silence; those that have waited too long are lost."""
+    due = EndedPod.objects.filter(cluster=cluster, state=State.DUE)
+    too_old = now - timedelta(seconds=settings.CONVOY_LOGS.away_s)
+    _lose(due.filter(ended_at__lt=too_old), f"the cluster gave no log: {error.message}")
+    due.filter(ended_at__gte=too_old).update(due_at=now + _PAUSE)
 
 
-def _lose(pod: EndedPod, message: str) -> None:
-    EndedPod.objects.filter(pk=pod.pk, state=State.DUE).update(state=State.LOST, message=message[:300], due_at=None)
+def _lose(pods: QuerySet[EndedPod], message: str) -> None:
+    pods.filter(state=State.DUE).update(state=State.LOST, message=message[:300], due_at=None)
 
 
 def _keep(pod: EndedPod, found: Found) -> None:
