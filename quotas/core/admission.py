@@ -12,6 +12,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from quotas.core import unstated
 from quotas.core.amounts import MAX_JOBS, UNLIMITED, Amounts, format_amount
 from quotas.core.ledger import Ask, Charge, Held, Ledger, Units
 
@@ -131,14 +132,16 @@ def find_missing(ledger: Ledger, request: Units, path_rows: Units) -> Units:  # 
 def within_min(ledger: Ledger, request: Units, path_rows: Units) -> NDArray[np.bool_]:  # [level, resource]
     """The levels and resources where ``request`` stays within min; what idle children keep back counts as used."""
     grows = request if ledger.lends_all else growth(ledger, ledger.held, request, path_rows)
-    return np.asarray(grows <= ledger.min[path_rows] - ledger.held.claims[path_rows])
+    within = np.asarray(grows <= ledger.min[path_rows] - ledger.held.claims[path_rows])
+    return unstated.widen(ledger, within, request, path_rows)
 
 
 def is_promised(ledger: Ledger, charge: Charge) -> bool:
     """Whether the job's leaf stays within min with it, in all resources of which any node below the root has a min."""
-    row = int(ledger.path_rows[charge.leaf][0])
+    row, request = int(ledger.path_rows[charge.leaf][0]), ledger.ask(charge.amounts)
     low, used = ledger.limits[charge.leaf].min[0], ledger.held.claims[row].tolist()
-    return all(amount <= low[i] - used[i] for i, amount in ledger.ask(charge.amounts) if ledger.promised[i])
+    over = [i for i, amount in request if ledger.promised[i] and amount > low[i] - used[i]]
+    return not over or unstated.are_covered(ledger, row, over, [i for i, _ in request])
 
 
 def borrows_gpus(ledger: Ledger, charge: Charge) -> bool:
@@ -153,9 +156,21 @@ def promised_below(ledger: Ledger, charge: Charge, no: Refused) -> bool:
     """Whether the job stays within some min on its path below the refusing node, in the resource that is short there."""
     asked = dict(ledger.ask(charge.amounts))
     deciding = ledger.deciding(ledger.column[no.resource], asked)
-    return bool(deciding) and all(
+    if not deciding:
+        return False
+    below = ledger.path_rows[charge.leaf].tolist().index(ledger.row[no.path])
+    return all(
         _is_promised_below(ledger, charge.leaf, each, asked.get(each, 0), no.path) for each in deciding
-    )
+    ) or _is_covered(ledger, charge.leaf, asked, deciding, slice(below))
+
+
+def _is_covered(ledger: Ledger, leaf: str, request: dict[int, int], columns: list[int], levels: slice) -> bool:
+    """Whether the job is within min in each of the columns on some of these levels, where they are not stated there."""
+    path_rows = ledger.path_rows[leaf]
+    if not ledger.unstated[path_rows[levels]][:, columns].any():
+        return False
+    asked = ledger.vector({ledger.resources[column]: amount for column, amount in request.items()})
+    return bool(within_min(ledger, asked, path_rows)[levels, columns].any(axis=0).all())
 
 
 def _is_promised_below(ledger: Ledger, leaf: str, column: int, grows: int, path: str) -> bool:
@@ -260,6 +275,9 @@ def _as_refusal(
 ) -> Refused:
     path_rows, limits, column = ledger.path_rows[leaf], ledger.limits[leaf], block.column
     most = limits.max if block.bound is Bound.MAX else limits.min
+    promised, deciding = block.promised, ledger.deciding(column, request)
+    if not promised and block.bound is Bound.MAX and code is not Code.NEVER_FITS and block.level and deciding:
+        promised = _is_covered(ledger, leaf, request, deciding, slice(block.level - 1, block.level))
     return Refused(
         code=code,
         path=ledger.tree.nodes[int(path_rows[block.level])].path,
@@ -269,5 +287,5 @@ def _as_refusal(
         kept=block.kept,
         limit=most[block.level][column],
         bound=block.bound,
-        entitled=code is not Code.NEVER_FITS and block.promised,
+        entitled=code is not Code.NEVER_FITS and promised,
     )

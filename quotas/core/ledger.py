@@ -85,6 +85,7 @@ class Ledger:
         """Min where it is a limit, and no limit elsewhere."""
         self.promised = np.asarray(self.min[1:].any(axis=0) & ~self.ignored)  # [resource]
         """Resources of which some node below the root has a min."""
+        self.unstated = self._find_unstated()
         self.lends_all = not self.kept.any()
         self.path_rows = self._find_path_rows()
         self.rows = [self.path_rows[node.path].tolist() for node in tree.nodes]  # [node]
@@ -196,6 +197,14 @@ class Ledger:
                 self.guarded[row, self.column[name]] = True
             for name, amount in node.max.items():
                 self.max[row, self.column[name]] = amount
+
+    def _find_unstated(self) -> NDArray[np.bool_]:  # [node, resource]
+        """What a node that has some min states none of, where it counts: others are promised it, or share a max of it."""
+        stated = np.array([[name in node.min for name in self.resources] for node in self.tree.nodes])
+        inner = np.array([node.path in self.tree.children for node in self.tree.nodes])
+        shared = self.promised | (self.max[inner] < UNLIMITED).any(axis=0)
+        some = np.asarray((self.min > 0).any(axis=1))
+        return np.asarray(~stated & shared & ~self.ignored & some[:, None])
 
     def deciding(self, column: int, request: Iterable[int]) -> list[int]:
         """The columns, of those requested, whose min decides about a shortage in this one."""

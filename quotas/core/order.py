@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
+from quotas.core import unstated
 from quotas.core.amounts import COUNTS, MAX_JOBS, UNLIMITED
 from quotas.core.ledger import Ask, Charge, Ledger
 from quotas.core.queue_use import QueueUse
@@ -75,6 +76,7 @@ class FairShareKeys:
         self._floor = ledger.floor.tolist()
         self._promised = ledger.promised.tolist()
         self._claimed = [p and name not in COUNTS for p, name in zip(self._promised, ledger.resources, strict=True)]
+        self._unstated: list[bool] = np.asarray(ledger.unstated.any(axis=1)).tolist()
         self._lendable = _lendable(ledger)
         nodes, by_path = ledger.tree.nodes, ledger.tree.by_path
         policies = [by_path[node.parent or node.path].attributes.queue_policy for node in nodes]
@@ -104,14 +106,22 @@ class FairShareKeys:
         A job that asks for a guaranteed resource is judged by guaranteed resources alone.
         """
         low, lendable, claimed, promised = self._floor[row], self._lendable[row], self._claimed, self._promised
-        share, claims, over = 0.0, False, False
+        share, claims = 0.0, False
+        over: list[int] = []
         for column, amount in request:
             claims = claims or claimed[column]
             borrowed = used[column] + amount - low[column]
             if borrowed > 0:
                 part = borrowed / lendable[column]
                 share = part if part > share else share
-                over = over or promised[column]
+                if promised[column]:
+                    over.append(column)
+        if (
+            over
+            and self._unstated[row]
+            and unstated.are_covered(self._ledger, row, over, [each for each, _ in request])
+        ):
+            over = []
         within = not over and (claims or share == 0)
         if within:
             return True, 0.0

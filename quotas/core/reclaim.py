@@ -26,19 +26,18 @@ found by bisection.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quotas.core import admission, covering
+from quotas.core import admission, covering, unstated
 from quotas.core.admission import Bound, Refused
 from quotas.core.amounts import COUNTS
 from quotas.core.candidates import Candidates, Running
-from quotas.core.ledger import Ledger, Units
+from quotas.core.ledger import Ledger
 from quotas.core.order import Unit
+from quotas.core.sides import find_sides
 from quotas.core.tree import PreemptPolicy
 from quotas.core.victims import Cause, Reclaim, Target, Victim
 
@@ -90,18 +89,6 @@ def may_lose(ledger: Ledger, leaf: str) -> bool:
     return by_priority or bool((ledger.held.claims[row] > ledger.min[row]).any())
 
 
-@dataclass(frozen=True, slots=True)
-class _Sides:
-    """How each node stands to the preemptor, by row."""
-
-    borrows: NDArray[np.bool_]
-    """It is above its min in something, up to the lowest common ancestor; if it is not now, it will not be later."""
-    level: Units
-    """Of the preemptor's path, where that ancestor is."""
-    above: NDArray[np.float64]
-    """How far above its min the node just below it is: the dominant share of the fleet, divided by weight."""
-
-
 class _Search:
     """One search for a preemptor. Releases the charges of chosen jobs from the ledger as it goes."""
 
@@ -111,11 +98,6 @@ class _Search:
         self.path_rows = ledger.path_rows[preemptor.leaf]
         self.asked = ledger.vector(preemptor.charge.amounts)
         self.level_of = {row: level for level, row in enumerate(self.path_rows.tolist())}
-        self.levels = np.zeros(len(ledger.tree.nodes), dtype=np.int64)
-        """Of the nodes of the preemptor's path, by row."""
-        self.levels[self.path_rows] = np.arange(len(self.path_rows))
-        self.on_path = np.zeros(len(ledger.tree.nodes), dtype=np.bool_)
-        self.on_path[self.path_rows] = True
         self.consumed = np.array([name not in COUNTS for name in ledger.resources]) & (self.asked > 0)
         self.claims = ledger.promised & (self.asked > 0)
         self.wanted = ledger.flavored & (self.asked > 0)
@@ -148,15 +130,38 @@ class _Search:
         return last
 
     def _within_pool(self, pool: Positions) -> list[Target] | None:
-        self.pool, self.stops_own_borrowers = pool, False
-        self.gone: set[int] = set()
-        with self.ledger.released([]):
-            taken = self._until_quota_allows()
-            if taken is None:
-                return None
-            if not self._can_place(taken):
-                taken = self._until_placed(taken)
-            return taken and self._without_the_unnecessary(taken)
+        """From these candidates; those that could come straight back by right are left out."""
+        while True:
+            self.pool, self.stops_own_borrowers = pool, False
+            self.gone: set[int] = set()
+            with self.ledger.released([]):
+                taken = self._search_pool()
+                back = [each for target in taken or () if self._comes_back(target) for each in target.positions]
+            if not back:
+                return taken
+            pool = pool[~np.isin(pool, back)]
+
+    def _search_pool(self) -> list[Target] | None:
+        taken = self._until_quota_allows()
+        if taken is None:
+            return None
+        if not self._can_place(taken):
+            taken = self._until_placed(taken)
+        return taken and self._without_the_unnecessary(taken)
+
+    def _comes_back(self, target: Target) -> bool:
+        """Whether the job would take the place back, by a min of what the preemptor's side needs and does not state."""
+        ledger, rows = self.ledger, self.ledger.rows[int(self.candidates.leaf[target.positions[0]])]
+        lca = next(i for i, row in enumerate(rows) if row in self.level_of)
+        if not lca:
+            return False
+        side, beside = rows[lca - 1], self.path_rows[self.level_of[rows[lca]] - 1]
+        size = self.candidates.sizes[list(target.positions)].sum(axis=0)
+        stated = (ledger.min[side] > 0) & (size > 0)
+        if not (stated & ledger.unstated[beside] & (self.asked > 0)).any():
+            return False
+        within = size <= ledger.min[side] - ledger.held.claims[side]
+        return bool(within[ledger.promised & (size > 0)].all())
 
     def has_a_right(self) -> bool:
         """Whether a search can succeed: each resource that is short is within min on some level below where it is short."""
@@ -179,7 +184,7 @@ class _Search:
         counts = need if need.any() else np.where(self.consumed, self.asked, 0)
         columns = counts.nonzero()[0]
         helps = known.stays & ~self.foreign if not need[~self.ledger.gpus].any() else known.stays
-        own, sides = known.leaf == self.path_rows[0], self._sides()
+        own, sides = known.leaf == self.path_rows[0], find_sides(self.ledger, self.path_rows)
         borrows = sides.borrows[known.leaf]
         lower = known.priority < self.preemptor.priority if self.by_priority else False
         rows = (helps & np.where(own, lower, borrows)).nonzero()[0]
@@ -206,23 +211,6 @@ class _Search:
         if known.some_protected:
             tiers = (np.where(own, 0.0, known.protected_until[positions]), *tiers)
         return known.stage[positions], *tiers
-
-    def _sides(self) -> _Sides:
-        """How every node stands to the preemptor now, from the root down, all nodes of one depth at once."""
-        ledger, parents, own = self.ledger, self.ledger.parents, self.on_path
-        level, top = np.where(own, self.levels, 0), np.arange(len(parents))
-        over = ledger.held.claims - ledger.min
-        above = (over > 0) | own[:, None]
-        for rows in ledger.by_depth:
-            outer = parents[rows]
-            beyond = ~own[outer]  # the parent has parted from the preemptor's path already
-            above[rows] &= above[outer] | ~beyond[:, None]
-            level[rows] = np.where(own[rows], level[rows], level[outer])
-            top[rows] = np.where(beyond, top[outer], rows)
-        shares = (over / np.maximum(ledger.max[0], 1))[:, ledger.promised].max(axis=1, initial=0.0)
-        weightless = np.where(shares > 0, inf, 0.0)
-        by_weight = np.divide(shares, ledger.weights, out=weightless, where=ledger.weights > 0)
-        return _Sides(np.asarray(above.any(axis=1)), level, np.where(own, 0.0, by_weight[top]))
 
     def _find_short(self) -> Columns:  # [level, resource]
         return admission.find_short(self.ledger, self.asked, self.path_rows)
@@ -288,7 +276,7 @@ class _Search:
         known, level = self.candidates, int(missing.any(axis=1).argmax())
         column = int((missing[level] / np.maximum(self.asked, 1)).argmax())
         need, rest = int(missing[level, column]), self._rest(taken)
-        sides, leaves = self._sides(), known.leaf[rest]
+        sides, leaves = find_sides(self.ledger, self.path_rows), known.leaf[rest]
         rest = rest[sides.borrows[leaves] & (sides.level[leaves] <= level) & (known.sizes[rest, column] > 0)]
         rest = rest[~self.foreign[rest]] if self.ledger.gpus[column] else rest
         ends = np.any([np.diff(tier) != 0 for tier in self._tiers(rest)], axis=0).nonzero()[0] + 1
@@ -383,7 +371,7 @@ class _Search:
             return None
         if not lca:
             return self._target(going, Cause.LOWER_PRIORITY, rows[0], int(helps.argmax()), ())
-        above = helps & self._above_min(position, rows[:lca])
+        above = helps & self._above_min(position, rows[:lca], self.ledger.unstated[self.path_rows[level - 1]])
         right = helps | self.claims
         if not above.any() or (right & ~within[level - 1]).any():
             return None
@@ -400,14 +388,15 @@ class _Search:
             *(part for part in known.parts.get(position, ()) if known.stays[part] and part not in self.gone),
         ]
 
-    def _above_min(self, position: int, rows: list[int]) -> Columns:
+    def _above_min(self, position: int, rows: list[int], covered: Columns) -> Columns:
         """The resources of which each of these nodes claims more than its min, with what its idle children keep back."""
-        ledger = self.ledger
-        above = np.asarray((ledger.held.claims[rows] > ledger.min[rows]).all(axis=0))
+        ledger, size = self.ledger, self.candidates.sizes[position]
+        claims = np.asarray(ledger.held.claims[rows] > ledger.min[rows])
+        above = np.asarray(unstated.narrow(ledger, claims, covered, size, rows).all(axis=0))
         if not ledger.has_flavors:
             return above
         counts = ~ledger.flavored | self.wanted if self.wanted.any() else np.ones_like(above)
-        asked = ((self.candidates.sizes[position] > 0) & counts).nonzero()[0].tolist()
+        asked = ((size > 0) & counts).nonzero()[0].tolist()
         decides = [ledger.deciding(column, asked) for column in range(len(above))]
         return np.array([any(above[each] for each in columns) for columns in decides])
 

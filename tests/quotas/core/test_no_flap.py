@@ -16,16 +16,20 @@ from tests.quotas.core.builders import NOON, quota, tree, unit
 from tests.quotas.core.forests import RESOURCES
 
 
-def teams(rng, low, top, levels):
+def teams(rng, low, top, levels, states=1.0):
+    """``states``: how probable it is that a quota states how many CPUs it is promised."""
     made = []
     for i in range(rng.randint(2, 3)):
         own = {name: rng.choice([0, left // 2, left, rng.randint(0, left)]) for name, left in low.items()}
         low = {name: left - own[name] for name, left in low.items()}
+        silent = states < 1 and rng.random() > states
+        own = {**own, "cpu": 0} if silent else own
         attributes = {"preempt-policy": rng.choice(["PreemptLowerPriority", "Never"])}
-        if rng.random() < 0.15:
+        if rng.random() < 0.15 and not silent:
             attributes["alibabacloud.com/lendlimit"] = f'{{"cpu": {rng.randint(0, own["cpu"])}}}'
-        below = teams(rng, own, top, levels - 1) if levels and rng.random() < 0.35 else []
-        made.append(quota(f"n{i}", own, top, *below, attributes=attributes))
+        below = teams(rng, own, top, levels - 1, states) if levels and rng.random() < 0.35 else []
+        stated = {"nvidia.com/gpu": own["nvidia.com/gpu"]} if silent else own
+        made.append(quota(f"n{i}", stated, top, *below, attributes=attributes))
     return made
 
 
@@ -47,11 +51,12 @@ def places(most):
     return room
 
 
+@pytest.mark.parametrize("states", [1.0, 0.5])
 @pytest.mark.parametrize("seed", range(30))
-def test_it_comes_to_rest_whoever_quarrels(seed):
+def test_it_comes_to_rest_whoever_quarrels(seed, states):
     rng = Random(seed)
     top = {name: rng.randint(4, 16) for name in RESOURCES}
-    found = tree(top, *teams(rng, top, top, rng.randint(0, 2)))
+    found = tree(top, *teams(rng, top, top, rng.randint(0, 2), states))
     whole = {"cpu": top["cpu"] * 1000, "nvidia.com/gpu": top["nvidia.com/gpu"]}
     room = places({name: rng.choice([amount, amount // 2]) for name, amount in whole.items()})
     ledger, jobs, leaves = Ledger(found), {}, [leaf.path for leaf in found.leaves]

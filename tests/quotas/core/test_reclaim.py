@@ -187,7 +187,7 @@ def test_it_takes_only_from_those_who_hold_what_is_short():
 
 
 def test_it_takes_nothing_for_one_resource_while_it_would_borrow_another_that_is_promised():
-    found = ledger(BOTH, quota("a", {GPU: 5}, BOTH), quota("b", {"cpu": 9}, BOTH))
+    found = ledger(BOTH, quota("a", {GPU: 5, "cpu": 0}, BOTH), quota("b", {"cpu": 9}, BOTH))
     jobs = occupied(found, asks(running("gpu", "b"), 0, 10))
     assert taken(found, asks(unit("claims"), 2, 5), jobs) is None
     assert taken(found, asks(unit("claims"), 0, 5), jobs) == ["gpu"]
