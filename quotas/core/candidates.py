@@ -43,6 +43,8 @@ class Running:
     """(role, one pod's amounts) of each pod that it can give back while it runs on with the others."""
     part_of: str = ""
     """Key of the job of which this is one pod that it can give back; empty: it is a job."""
+    choices: tuple[Charge, ...] = ()
+    """What it may be charged when it starts again (`quotas.core.order.Unit`)."""
 
     @property
     def leaf(self) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 
-from quotas.core import admission
+from quotas.core import admission, choices
 from quotas.core.admission import Refused
 from quotas.core.job_names import shown_to
 from quotas.core.ledger import Ask, Ledger
@@ -214,7 +214,7 @@ class FairShareIterator:
     def _refuse_never_fitting(self) -> None:
         """Skip jobs that can never fit: they would hide later ones that are within min. Not in queues that block."""
         for shape, unit in self._shapes.items():
-            answer = admission.find_never_fitting(self._ledger, unit.charge)
+            answer = choices.find_never_fitting(self._ledger, unit)
             if answer is not None:
                 self._known[shape] = answer
 

@@ -148,7 +148,7 @@ def _waiting_line(unit: Unit, answer: Refused | Behind | NoPlace) -> Line:
 
 
 def _unit_of(job: Running) -> Unit:
-    return Unit(job.key, job.key, job.charge, job.priority, job.started_at)
+    return Unit(job.key, job.key, job.charge, job.priority, job.started_at, choices=job.choices)
 
 
 def _as_running_job(job: Running) -> Job:

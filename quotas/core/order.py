@@ -41,6 +41,8 @@ class Unit:
     priority: int
     queued_at: datetime
     user: str = ""
+    choices: tuple[Charge, ...] = ()
+    """What it may be charged, by flavor, in the order in which they are tried; empty: ``charge``. For simulations."""
 
     @cached_property
     def place(self) -> Place:
@@ -51,9 +53,10 @@ class Unit:
         return self.charge.leaf
 
     @cached_property
-    def shape(self) -> tuple[str, bool, tuple[tuple[str, int], ...]]:
+    def shape(self) -> tuple[object, ...]:
         """Units of one shape get the same answer from the same ledger."""
-        return self.leaf, self.charge.preemptible, tuple(self.charge.amounts.items())
+        choices = tuple(tuple(charge.amounts.items()) for charge in self.choices)
+        return self.leaf, self.charge.preemptible, tuple(self.charge.amounts.items()), choices
 
 
 @dataclass(frozen=True, slots=True)

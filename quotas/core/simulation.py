@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
 
-from quotas.core import admission, reclaim
+from quotas.core import choices, reclaim
 from quotas.core.admission import Refused
 from quotas.core.candidates import Candidates, Running
 from quotas.core.fair_share import Behind, FairShareIterator
+from quotas.core.flavors import FlavorChoice
 from quotas.core.ledger import Ledger
 from quotas.core.order import Unit
 from quotas.core.victims import Reclaim
@@ -62,6 +63,8 @@ class Settled:
     running: dict[str, Job]
     waits: list[Wait] = field(default_factory=list)
     reclaims: list[Reclaim] = field(default_factory=list)
+    in_vain: set[str] = field(default_factory=set)
+    """Jobs for which nothing can be reclaimed: they do not wait for a flavor before they try the next."""
 
 
 def simulate_to_fixpoint(
@@ -82,12 +85,16 @@ def _admit_waiting(
 ) -> list[Wait]:
     iterator = FairShareIterator(ledger, waiting)
     unplaced: list[Wait] = []
+
+    def has_place(unit: Unit) -> bool:
+        return places(unit, settled.running, frozenset())
+
     while (unit := iterator.next()) is not None:
-        answer = admission.check_admission(ledger, unit.leaf, unit.charge.amounts, preemptible=unit.charge.preemptible)
+        answer = choices.choose(ledger, unit, has_place, stops=unit.id not in settled.in_vain)
         if isinstance(answer, Refused):
             iterator.refused(unit, answer)
-        elif places(unit, settled.running, frozenset()):
-            _start_job(ledger, every[unit.id], settled, now)
+        elif answer is not None:
+            _start_job(ledger, every[unit.id], answer, settled, now)
             iterator.admitted(unit)
         else:
             unplaced.append((unit, NoPlace()))
@@ -98,26 +105,45 @@ def _admit_waiting(
 def _reclaim_entitled(
     ledger: Ledger, every: Mapping[str, Job], settled: Settled, now: datetime, places: Places
 ) -> bool:
-    """Reclaim for every entitled waiting job in order; returns whether any reclaim was made."""
+    """Reclaim for every entitled waiting job in order; returns whether anything may start because of it."""
     jobs = [job.running(job.started_at) for job in settled.running.values() if job.started_at is not None]
     load = cache(lambda: Candidates(ledger, jobs))
     without_targets: set[object] = set()
-    before = len(settled.reclaims)
+    before, in_vain = len(settled.reclaims), False
     for unit, answer in settled.waits:
         if isinstance(answer, Behind) or unit.shape in without_targets:
             continue
-        plan = reclaim.search(ledger, unit, load, partial(places, unit, settled.running))
-        if plan is None or not plan.victims:
+        found = _search(ledger, unit, load, settled, places)
+        if found is None:
             without_targets.add(unit.shape)
+            in_vain |= _waits_for_flavor(ledger, unit) and unit.id not in settled.in_vain
+            settled.in_vain.add(unit.id)
             continue
+        chosen, plan = found
         for victim in plan.victims:
             load().take(victim.key)
             ledger.release(settled.running.pop(victim.key).unit.charge)
-        _start_job(ledger, every[unit.id], settled, now)
+        _start_job(ledger, every[unit.id], chosen, settled, now)
         settled.reclaims.append(plan)
-    return len(settled.reclaims) > before
+    return in_vain or len(settled.reclaims) > before
 
 
-def _start_job(ledger: Ledger, job: Job, settled: Settled, now: datetime) -> None:
-    ledger.charge(job.unit.charge)
-    settled.running[job.unit.id] = replace(job, started_at=now)
+def _search(
+    ledger: Ledger, unit: Unit, load: Callable[[], Candidates], settled: Settled, places: Places
+) -> tuple[Unit, Reclaim] | None:
+    """The first flavor of the job that can be had by reclaim, and how."""
+    for option in choices.choices_of(unit):
+        plan = reclaim.search(ledger, option, load, partial(places, option, settled.running))
+        if plan is not None and plan.victims:
+            return option, plan
+    return None
+
+
+def _waits_for_flavor(ledger: Ledger, unit: Unit) -> bool:
+    preference = ledger.tree.by_path[unit.leaf].attributes.preference
+    return len(unit.choices) > 1 and preference.when_can_preempt is FlavorChoice.STOP
+
+
+def _start_job(ledger: Ledger, job: Job, chosen: Unit, settled: Settled, now: datetime) -> None:
+    ledger.charge(chosen.charge)
+    settled.running[job.unit.id] = replace(job, unit=chosen, started_at=now)

@@ -19,6 +19,7 @@ from jobs.core.admission.snapshot import Quota
 from jobs.core.explain import changes, manifests, remedies
 from jobs.core.explain.changes import Occupant, describe_wait
 from jobs.core.explain.remedies import PLACEMENT, REMEDIES, Borrower, Change, JobRef, Kind
+from jobs.core.gang.flavors import options_of
 from jobs.core.gang.requirements import GangRequirements
 from jobs.core.gang.types import Gang
 from jobs.core.placement.engine import Engine
@@ -29,6 +30,7 @@ from jobs.core.taints import untolerated
 from jobs.models import Job
 from jobs.snapshot_rows import capacity_hold_of
 from quotas.core.amounts import of_job
+from quotas.core.flavors import GPU, amount_name, node_flavor
 from quotas.core.ledger import Charge
 from quotas.models import Queue
 
@@ -68,10 +70,27 @@ class WaitingJob:
         return Charge(self.job.leaf, of_job(self.job.total), self.job.preemptible)
 
     @property
+    def charges(self) -> list[Charge]:
+        """What its leaf would be charged: of each flavor that it may use, in the order in which they are tried."""
+        quota = self.quota
+        options = options_of(quota.ledger.tree, self.job.leaf, self.gang) if quota else ()
+        return [option.of(self.gang).charge for option in options] or [self.charge]
+
+    @property
     def fleet(self) -> Amounts:
-        """What all clusters have together, empty."""
+        """What all clusters have together, empty; GPUs also by flavor."""
         index = self.engine.fleet.states.index
-        return {name: int(self.engine.fleet.capacity[:, column].sum()) for name, column in index.items()}
+        amounts = {name: int(self.engine.fleet.capacity[:, column].sum()) for name, column in index.items()}
+        return amounts | self._by_flavor()
+
+    def _by_flavor(self) -> dict[str, int]:
+        flavors = self.quota.ledger.tree.flavors if self.quota else {}
+        have = {amount_name(name): 0 for name in flavors}
+        for cluster in self.engine.members if flavors else ():
+            for node in self.nodes(cluster):
+                if name := node_flavor(flavors, node.labels):
+                    have[amount_name(name)] += node.allocatable.get(GPU, 0)
+        return have
 
 
 def code_of(job: Job) -> Code:
@@ -233,7 +252,10 @@ def _all_of(waiting: WaitingJob) -> list[Change]:
     nodes = _enlarged(waiting) if waiting.never else []
     if waiting.never and not nodes:
         return []
-    return remedies.all_of([*_raised(waiting, nodes), *nodes])
+    raised = _raised(waiting, nodes)
+    if not raised:
+        return list(nodes)
+    return [each for change in raised for each in remedies.all_of([*(change.steps or [change]), *nodes])]
 
 
 def _raised(waiting: WaitingJob, nodes: Sequence[Change] = ()) -> list[Change]:
@@ -246,11 +268,11 @@ def _raised(waiting: WaitingJob, nodes: Sequence[Change] = ()) -> list[Change]:
             fleet[resource] = fleet.get(resource, 0) + amount * change.count
     reserved = {facts["path"]: int(facts.get("kept") or 0)} if facts.get("path") else {}
     empty = facts.get("code") == Code.NEVER_FITS
-    return remedies.limits_to_raise(quota.ledger, waiting.charge, fleet, reserved, empty=empty)
-
-
-def _raise_quota(waiting: WaitingJob) -> list[Change]:
-    return remedies.all_of(_raised(waiting))
+    return [
+        change
+        for charge in waiting.charges
+        for change in remedies.all_of(remedies.limits_to_raise(quota.ledger, charge, fleet, reserved, empty=empty))
+    ]
 
 
 def _borrowed(waiting: WaitingJob) -> list[Change]:
@@ -390,7 +412,7 @@ BUILDERS: Mapping[Kind, Callable[[WaitingJob], list[Change]]] = {
     Kind.LOOK_AT_JOB: _blocker,
     Kind.RETURN_BORROWED: _borrowed,
     Kind.WAIT_FOR_JOBS: _holders,
-    Kind.RAISE_QUOTA: _raise_quota,
+    Kind.RAISE_QUOTA: _raised,
     Kind.LOWER_REQUEST: _lowered,
     Kind.ALL_OF: _all_of,
     Kind.LOOK_AT_CLUSTER: _look_at_cluster,

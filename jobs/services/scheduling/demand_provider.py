@@ -10,13 +10,16 @@ from django.db.models import Count, Q, QuerySet, Sum
 from jobs import snapshot
 from jobs.core.gang import stored_amounts
 from jobs.core.gang.entitlement import find_leaf
+from jobs.core.gang.flavors import options_of
 from jobs.core.preemption import cost
 from jobs.core.preemption.cost import Loss
 from jobs.models import Job
+from jobs.services.lifecycle import flavor_charges
 from jobs.services.scheduling import use
 from jobs.snapshot_rows import charge_of
 from quotas.core import amounts
 from quotas.core.candidates import Running, protected_until
+from quotas.core.flavors import GPU
 from quotas.core.ledger import Charge
 from quotas.core.order import Unit
 from quotas.core.tree import Tree
@@ -50,14 +53,48 @@ def read_demand(now: datetime) -> impact.Demand:
     lost, running, waiting = losses_of(charged), list(charged.values(*_COLUMNS)), list(_uncharged().values(*_COLUMNS))
 
     def under(tree: Tree) -> impact.Population:
-        ran = [_running(job, charge, lost.get(job["pk"], Loss()), tree, now) for job, charge in _charged(running, tree)]
-        return ran, [_unit(job, charge) for job, charge in _charged(waiting, tree)]
+        choices = _Choices(tree, [*running, *waiting])
+        ran = [
+            replace(_running(job, charge, lost.get(job["pk"], Loss()), tree, now), choices=choices.of(job, charge))
+            for job, charge in _charged(choices.recharged(running), tree)
+        ]
+        return ran, [_unit(job, charge, choices.of(job, charge)) for job, charge in _charged(waiting, tree)]
 
     return under
 
 
-def _unit(job: Mapping[str, Any], charge: Charge) -> Unit:
-    return Unit(_key(job), f"{job['namespace']}/{job['name']}", charge, job["priority"], job["queued_at"])
+class _Choices:
+    """What jobs may be charged by flavor under one tree. Nothing is read for a tree without flavors."""
+
+    def __init__(self, tree: Tree, jobs: Iterable[Mapping[str, Any]]) -> None:
+        self._tree = tree
+        asking = [job["pk"] for job in jobs if tree.flavors and job["total"].get(GPU)]
+        self._gangs = {gang.job_id: gang for gang in snapshot.load_gangs(Job.objects.filter(pk__in=asking))}
+
+    def of(self, job: Mapping[str, Any], charge: Charge) -> tuple[Charge, ...]:
+        if (gang := self._gangs.get(job["pk"])) is None:
+            return ()
+        anew = replace(gang.of_no_flavor(), leaf=charge.leaf)
+        return tuple(option.of(anew).charge for option in options_of(self._tree, charge.leaf, anew))
+
+    def recharged(self, running: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The running jobs, charged by the flavors of this tree where the one in force has others."""
+        tree, _ = snapshot.tree_in_force()
+        flavors = tree.flavors if tree else {}
+        jobs = list(running)
+        if flavors == self._tree.flavors:
+            return jobs
+        used = flavor_charges.by_nodes(list(self._gangs), self._tree.flavors)
+        charges = {job["pk"]: job["charge"] or amounts.of_job(job["total"]) for job in jobs}
+        return [
+            {**job, "charge": flavor_charges.recharged(charges[job["pk"]], used.get(job["pk"], {}))} for job in jobs
+        ]
+
+
+def _unit(job: Mapping[str, Any], charge: Charge, choices: tuple[Charge, ...]) -> Unit:
+    name = f"{job['namespace']}/{job['name']}"
+    first = choices[0] if choices else charge
+    return Unit(_key(job), name, first, job["priority"], job["queued_at"], choices=choices)
 
 
 def load_evictable(tree: Tree, now: datetime) -> list[Running]:
