@@ -30,7 +30,7 @@ from jobs.core.taints import Taint
 from jobs.kinds import registry
 from jobs.models import Attempt, Binding, ClaimLocation, Job, Policy
 from jobs.snapshot_rows import LIVE as LIVE
-from jobs.snapshot_rows import capacity_hold_of, charges_of
+from jobs.snapshot_rows import capacity_hold_of, charges_of, past_attempts
 from jobs.snapshot_running import admitted_at as admitted_at
 from jobs.snapshot_running import load_parts
 from jobs.snapshot_running import load_runners as load_runners
@@ -140,7 +140,7 @@ def _id(job: Mapping[str, Any]) -> str:
 def _read(jobs: Sequence[Mapping[str, Any]], specs: dict[int, PolicySpec]) -> tuple[Gang, ...]:
     if unread := {j["policy_id"] for j in jobs if j["policy_id"]} - specs.keys():
         specs.update(specs_of(Policy.objects.filter(pk__in=unread)))
-    past = _past(j["pk"] for j in jobs if j["attempt"])
+    past = past_attempts(j["pk"] for j in jobs if j["attempt"])
     where = _claim_locations(jobs)
     return tuple(_gang(job, specs.get(job["policy_id"]), past.get(job["pk"], []), where) for job in jobs)
 
@@ -325,17 +325,6 @@ def taints_of(entries: Iterable[Mapping[str, Any]]) -> tuple[Taint, ...]:
         )
         for entry in entries
     )
-
-
-def _past(job_ids: Iterable[int]) -> dict[int, list[Past]]:
-    found: dict[int, list[Past]] = defaultdict(list)
-    ended = Attempt.objects.filter(job_id__in=list(job_ids), ended_at__isnull=False)
-    for job_id, cluster, outcome, at, cause in ended.values_list(
-        "job_id", "cluster_name", "outcome", "ended_at", "cause"
-    ):
-        if at:
-            found[job_id].append(Past(cluster, outcome, at, cause))
-    return found
 
 
 def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], where: Locations) -> Gang:

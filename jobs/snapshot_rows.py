@@ -5,6 +5,7 @@ would be given away a second time. The charge or the hold then is what the job a
 either, the charge is one job, and the hold takes all pods of its cluster, where nothing is placed until the row is mended.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
@@ -13,10 +14,13 @@ from structlog import get_logger
 
 from fleet import metrics
 from fleet.models import Hold
+from jobs.core.failover.causes import Cause
+from jobs.core.failover.rules import Past
+from jobs.core.failover.symptoms import Symptom
 from jobs.core.gang import stored_amounts
 from jobs.core.gang.stored_amounts import Amounts, Unreadable
 from jobs.core.gang.types import CapacityHold
-from jobs.models import Job
+from jobs.models import Attempt, Job
 from quotas.core.amounts import PODS, of_job
 from quotas.core.ledger import Charge
 
@@ -95,3 +99,15 @@ def _report(uid: object, what: str) -> None:
     log.error("isolated failure", step="scheduler.row", ids=[f"job {uid}"], error=what)
     if len(_unread) < _MOST_UNREAD:
         _unread[str(uid)] = what
+
+
+def past_attempts(job_ids: Iterable[int]) -> dict[int, list[Past]]:
+    """The ended attempts of these jobs, in one query."""
+    past: dict[int, list[Past]] = defaultdict(list)
+    ended = Attempt.objects.filter(job_id__in=list(job_ids), ended_at__isnull=False)
+    columns = ("job_id", "cluster_name", "outcome", "ended_at", "cause", "diagnosis__symptom")
+    for job_id, cluster, outcome, at, cause, symptom in ended.values_list(*columns):
+        if at:
+            is_proven = cause == Cause.CODE_ERROR and symptom == Symptom.EXCEPTION
+            past[job_id].append(Past(cluster, outcome, at, cause, is_proven))
+    return past

@@ -6,7 +6,7 @@ from celery import shared_task
 
 from fleet.db import clock
 from jobs.services.dispatch import pushing
-from jobs.services.follow import health, notices
+from jobs.services.follow import diagnosing, health, notices
 from jobs.services.follow import sweep as sweeping
 from jobs.services.scheduling import loop
 from jobs.services.series import recording
@@ -32,6 +32,11 @@ def check_health() -> None:
     with sweeping.alone(now) as is_ours:
         if is_ours:
             health.check(now)
+
+
+@shared_task(name="jobs.diagnose")
+def diagnose(job_uid: str, attempt: int) -> None:
+    diagnosing.run(UUID(job_uid), attempt, clock.now())
 
 
 @shared_task(name="jobs.reclaim")

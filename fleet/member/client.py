@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 from urllib.parse import urlencode
 
@@ -143,6 +143,21 @@ class MemberClient:
 
     def get_text(self, path: str, params: Params | None = None) -> str:
         return self._call("GET", path, params).data.decode("utf-8", "replace")
+
+    def get_start(self, path: str, params: Params | None = None, *, limit: int, within_s: float) -> str:
+        """The first ``limit`` bytes of a text, or what came of it within this time: a server may send without end."""
+        response = self._call(
+            "GET", path, params, timeout=urllib3.Timeout(connect=self._timeout_s, read=within_s), stream=True
+        )
+        until, start = monotonic() + within_s, b""
+        try:
+            while len(start) < limit and monotonic() < until and (chunk := response.read1(limit - len(start))):
+                start += chunk
+        except (urllib3.exceptions.HTTPError, OSError) as e:
+            raise errors.MemberAway(f"{self._base}: the answer broke: {type(e).__name__}") from e
+        finally:
+            response.close()
+        return start.decode("utf-8", "replace")
 
     def list(self, path: str, params: Params | None = None) -> Object:
         """The whole collection, read page by page; ``metadata.resourceVersion`` is where a watch may start."""

@@ -11,7 +11,9 @@ from fleet.services.authorization import access
 from fleet.services.logs import recording
 from jobs.api.placement import PlacementSerializer, placement_of
 from jobs.core.failover.causes import Cause
+from jobs.core.failover.diagnosis import Class
 from jobs.core.failover.lifecycle import Action
+from jobs.core.failover.symptoms import Symptom
 from jobs.core.life.shares import ShareState
 from jobs.kinds import registry
 from jobs.kinds.base import without_resolved
@@ -292,23 +294,50 @@ class PodEndSerializer(serializers.Serializer[Any]):
     message = serializers.CharField(required=False)
 
 
+class DiagnosisSerializer(serializers.Serializer[Any]):
+    """Why an attempt failed, by the state of its pods and the end of the logs of those that ended first."""
+
+    vars()["class"] = serializers.ChoiceField(
+        [(kind.value, kind.name) for kind in Class],
+        help_text="whose fault it is: of the code, the data, the infrastructure ...",
+    )
+    symptom = serializers.ChoiceField(
+        [(symptom.value, symptom.name) for symptom in Symptom], required=False, help_text="what the log shows"
+    )
+    summary = serializers.CharField(help_text="all of it in one line")
+    message = serializers.CharField(help_text="what the failing process said, for example its exception")
+    rank = serializers.IntegerField(required=False, help_text="the rank that failed, if its log names it")
+    where = serializers.CharField(required=False, help_text="file, line and function")
+    excerpt = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="lines of the log, at most 12"
+    )
+    pod = serializers.CharField(required=False)
+    node = serializers.CharField(required=False)
+    exit_code = serializers.IntegerField(required=False)
+
+
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):
     cluster = serializers.CharField(source="cluster_name", read_only=True)
     cause = serializers.SerializerMethodField(help_text="why it failed; null: it did not, or that is not known yet")
     evidence = serializers.SerializerMethodField(help_text="the pods that show the cause, at most 20")
+    diagnosis = serializers.SerializerMethodField(help_text="null: it did not fail, or is not diagnosed yet")
     explanation = ShortSerializer(many=True, read_only=True, help_text="what it was placed by: clusters, best first")
 
     class Meta:
         model = Attempt
         fields = (
             "number", "cluster", "placed_at", "started_at", "ended_at", "outcome", "message", "cause", "evidence",
-            "explanation",
+            "diagnosis",             "explanation",
         )  # fmt: skip
         read_only_fields = fields
 
     @extend_schema_field(PodEndSerializer(many=True))
     def get_evidence(self, attempt: Attempt) -> list[dict[str, Any]]:
         return attempt.evidence or []
+
+    @extend_schema_field(DiagnosisSerializer(allow_null=True))
+    def get_diagnosis(self, attempt: Attempt) -> dict[str, Any] | None:
+        return attempt.diagnosis
 
     @extend_schema_field(FailureCauseField(allow_null=True))
     def get_cause(self, attempt: Attempt) -> str | None:

@@ -130,6 +130,14 @@ class Attempt(models.Model):
     """Why a failed attempt failed, as `jobs.core.failover.causes.Cause`; empty: it did not, or it is not known yet."""
     evidence = models.JSONField(null=True, blank=True)
     """The pods that show the cause, as they were: ``[{pod, phase, reason, exit_code, node, ...}]``."""
+    diagnosis = models.JSONField(null=True, blank=True)
+    """Why it failed by the logs of its pods too, as `jobs.core.failover.diagnosis.Diagnosis`; null: not diagnosed."""
+    log_due_at = models.DateTimeField(null=True, blank=True)
+    """When the logs of its pods are to be read, at the earliest; null: there is nothing to read."""
+    log_tries = models.PositiveSmallIntegerField(default=0, db_default=0)
+
+    NO_FAILURE = {"cause": "", "evidence": None, "diagnosis": None, "log_due_at": None, "log_tries": 0}  # noqa: RUF012
+    """Fields of an attempt that has not failed."""
 
     class Meta:
         ordering = ["number"]
@@ -138,6 +146,9 @@ class Attempt(models.Model):
             models.Index(fields=["ended_at"], name="attempts_by_end"),
             models.Index(
                 fields=["ended_at"], condition=models.Q(outcome__in=["Failed", "Refused"]), name="attempts_failed"
+            ),
+            models.Index(
+                fields=["log_due_at"], condition=models.Q(log_due_at__isnull=False), name="attempts_to_diagnose"
             ),
         ]
 

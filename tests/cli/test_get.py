@@ -121,3 +121,20 @@ def test_it_draws_how_full_the_fleet_is(server, convoy):
 def test_it_prints_no_control_characters_of_others(server, convoy):
     server.page("jobs/", job(cluster="\x1b[2Jnorth"))
     assert "\x1b" not in convoy("get", "jobs").out
+
+
+def test_it_describes_why_the_latest_attempt_failed_with_the_end_of_its_log(server, convoy):
+    summary = "code: ValueError: bad shape (rank 3, train.py:88 in step)"
+    excerpt = ['File "/app/train.py", line 88, in step', "ValueError: \x1b[2Jbad shape"]
+    failed = {"cluster": "north", "placed_at": ago(17960), "outcome": "Failed", "cause": "CodeError"}
+    first = {**failed, "number": 1, "diagnosis": {"class": "unknown", "summary": "unknown: gone", "message": "gone"}}
+    second = {**failed, "number": 2, "diagnosis": {"class": "code", "summary": summary, "excerpt": excerpt}}
+    server.page("jobs/", job())
+    server.on(f"jobs/{JOB_ID}/", job(state="Failed", attempt=2))
+    server.on(f"jobs/{JOB_ID}/attempts/", [first, second])
+    server.page(f"jobs/{JOB_ID}/pods/")
+    server.page(f"jobs/{JOB_ID}/events/")
+    shown = convoy("describe", "llama").out
+    assert f"Failure of attempt 2:\n  {summary}\n" in shown
+    assert '  | File "/app/train.py", line 88, in step' in shown
+    assert "\x1b" not in shown and "unknown: gone" not in shown

@@ -134,6 +134,19 @@ def _attempts(run: Session, item: Item) -> None:
         for each in attempts
     ]
     run.screen.table(["NUMBER", "CLUSTER", "PLACED", "RAN FOR", "OUTCOME", "CAUSE", "MESSAGE"], rows, indent=2)
+    _diagnosis(run, attempts)
+
+
+def _diagnosis(run: Session, attempts: list[Item]) -> None:
+    """What the failing process of the latest failed attempt said, with the end of its log."""
+    failed = [each for each in attempts if each.get("diagnosis")]
+    if not failed:
+        return
+    latest = max(failed, key=lambda each: int(each["number"]))
+    run.screen.line(f"Failure of attempt {latest['number']}:")
+    run.screen.line(f"  {latest['diagnosis']['summary']}")
+    for line in latest["diagnosis"].get("excerpt") or []:
+        run.screen.line(f"  | {line}")
 
 
 def _preserved(run: Session, values: list[Item]) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 class Cause(StrEnum):
     CODE_ERROR = "CodeError"
     """The program ended with an error of its own (exit codes 1 to 127)."""
+    DATA_ERROR = "DataError"
+    """The program could not read or write its data, by the exception in its log."""
     OUT_OF_MEMORY = "OutOfMemory"
     INFRASTRUCTURE = "Infrastructure"
     """A node or a cluster was lost."""

@@ -40,7 +40,7 @@ class Outcome(StrEnum):
 
 BLAMED = frozenset({Outcome.FAILED, Outcome.REFUSED})
 """Outcomes caused by the job or refused by the member. Without a known cause they are of class `APPLICATION`."""
-NOT_THE_CLUSTERS = frozenset({Cause.CODE_ERROR, Cause.OUT_OF_MEMORY})
+NOT_THE_CLUSTERS = frozenset({Cause.CODE_ERROR, Cause.DATA_ERROR, Cause.OUT_OF_MEMORY})
 """Causes that do not indicate a problem of the cluster."""
 
 _DAY = timedelta(days=1)
@@ -69,6 +69,7 @@ INFRASTRUCTURE = FailureClass("lost its cluster", timedelta(minutes=1), free=1, 
 NODES = FailureClass("lost its nodes", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
 EVICTED = FailureClass("was evicted in its cluster", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
 CODE_ERROR = FailureClass("failed by an error of its own program", None)
+DATA_ERROR = FailureClass("could not read its data", None)
 OUT_OF_MEMORY = FailureClass("ran out of memory", None)
 _CLASS_OF: Mapping[str, FailureClass] = {
     **dict.fromkeys(BLAMED, APPLICATION),
@@ -77,12 +78,14 @@ _CLASS_OF: Mapping[str, FailureClass] = {
 }
 _CLASS_OF_CAUSE: Mapping[str, FailureClass] = {
     Cause.CODE_ERROR: CODE_ERROR,
+    Cause.DATA_ERROR: DATA_ERROR,
     Cause.OUT_OF_MEMORY: OUT_OF_MEMORY,
     Cause.INFRASTRUCTURE: NODES,
     Cause.EVICTED: EVICTED,
 }
 _BUDGET_OF: Mapping[Cause, tuple[FailureClass, ...]] = {
     Cause.CODE_ERROR: (CODE_ERROR,),
+    Cause.DATA_ERROR: (DATA_ERROR,),
     Cause.OUT_OF_MEMORY: (OUT_OF_MEMORY,),
     Cause.INFRASTRUCTURE: (INFRASTRUCTURE, NODES),
     Cause.EVICTED: (EVICTED,),
@@ -90,7 +93,7 @@ _BUDGET_OF: Mapping[Cause, tuple[FailureClass, ...]] = {
     Cause.REFUSED: (APPLICATION,),
     Cause.UNKNOWN: (APPLICATION,),
 }
-_ENDING = (CODE_ERROR, OUT_OF_MEMORY, APPLICATION, REMOVED, EVICTED, NODES, INFRASTRUCTURE)
+_ENDING = (CODE_ERROR, DATA_ERROR, OUT_OF_MEMORY, APPLICATION, REMOVED, EVICTED, NODES, INFRASTRUCTURE)
 """If several budgets are spent, the message names the first of them in this order."""
 
 
@@ -103,16 +106,19 @@ class Past:
     ended_at: datetime
     cause: str = ""
     """A value of `Cause`, if the attempt failed and the cause is known."""
+    is_proven_code_error: bool = False
+    """Whether the program's own exception ended it: it would end it on every cluster."""
 
 
 def excluded_until(past: Sequence[Past], cool_off: timedelta) -> dict[str, datetime]:
     """Until when each cluster is excluded for a job with this history.
 
-    ``cool_off`` applies after the first failure of the job itself on a cluster, and doubles with each further one.
+    ``cool_off`` applies after the first failure of the job itself on a cluster, and doubles with each further one. An
+    exception of the program excludes no cluster: to try it elsewhere would only move the error around the fleet.
     """
     failures: dict[tuple[str, FailureClass], list[datetime]] = {}
     for attempt in past:
-        if kind := _class_of(attempt):
+        if not attempt.is_proven_code_error and (kind := _class_of(attempt)):
             failures.setdefault((attempt.cluster, kind), []).append(attempt.ended_at)
     until: dict[str, datetime] = {}
     for (cluster, kind), ends in failures.items():
@@ -135,8 +141,8 @@ def budget_spent(past: Sequence[Past], max_attempts: int, budgets: Mapping[Cause
         count = len(_counted_failures([attempt.ended_at for attempt in past if _class_of(attempt) is kind], kind))
         if count and count >= limits[kind]:
             return f"{kind.name} {count} times" + (" within a day" if kind.window else "")
-    count = sum(_class_of(attempt) in (APPLICATION, CODE_ERROR, OUT_OF_MEMORY) for attempt in past)
-    most = max(max_attempts, limits[CODE_ERROR], limits[OUT_OF_MEMORY], limits[APPLICATION])
+    count = sum(_class_of(attempt) in (APPLICATION, CODE_ERROR, DATA_ERROR, OUT_OF_MEMORY) for attempt in past)
+    most = max(max_attempts, limits[CODE_ERROR], limits[DATA_ERROR], limits[OUT_OF_MEMORY], limits[APPLICATION])
     return f"failed {count} times" if count >= most else ""
 
 

@@ -51,7 +51,7 @@ def regain(job: Job, share: Share, now: datetime) -> Share | None:
     if work is None or not returns.may_stay(job, work.cluster, now):
         return None
     ended = Attempt.objects.filter(job=job, number=share.attempt, outcome=Outcome.LOST)
-    if not ended.update(ended_at=None, outcome="", message="", cause="", evidence=None):
+    if not ended.update(ended_at=None, outcome="", message="", **Attempt.NO_FAILURE):
         return None
     record_event(job, "StaysOnCluster", f"{share.cluster} recovered before the share was placed elsewhere", now)
     return parts.regained(share, ShareEvent.REGAINED)
@@ -82,7 +82,7 @@ def leave(
     share = share_of(locked, attempt) if locked else None
     if locked is None or share is None or locked.state not in DIVIDED or locked.suspended or locked.deleting_at:
         return False
-    reason = replace(reason, cause=evidence.determine(locked, attempt, outcome))
+    reason = replace(reason, cause=evidence.determine(locked, attempt, outcome, now))
     _end(locked, [attempt], outcome, reason.message, now)
     if spent := failover.budget_spent(locked):
         fail(locked, share, failover.exhausted(spent, reason), now, copy_ended=share.state is ShareState.BACKOFF)
@@ -123,7 +123,7 @@ def fail(job: Job, share: Share, reason: Reason, now: datetime, *, copy_ended: b
     others = [n for n in parts.counting(job.shares, job.attempt) if n != share.attempt]
     ended = [other.attempt for other in stored if other.state in (ShareState.SUCCEEDED, ShareState.BACKOFF)]
     ended = [n for n in ended if n != share.attempt] + ([share.attempt] if copy_ended else [])
-    reason = replace(reason, cause=evidence.determine(job, share.attempt, Outcome.FAILED))
+    reason = replace(reason, cause=evidence.determine(job, share.attempt, Outcome.FAILED, now))
     _end(job, [share.attempt], Outcome.FAILED, reason.message, now)
     _end(job, others, Outcome.FAILED, f"the share on {share.cluster} failed", now)
     works.withdraw_live(job, now, ended=ended)

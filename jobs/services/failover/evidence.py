@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from uuid import UUID
 
+from fleet.changes import events
 from fleet.models import Node, Pod
 from jobs.core.failover.causes import Cause, Failure, PodEnd, classify
 from jobs.core.failover.rules import Outcome
@@ -16,8 +18,12 @@ _OF_OUTCOME: Mapping[Outcome, Cause] = {
     Outcome.VANISHED: Cause.REMOVED,
     Outcome.REFUSED: Cause.REFUSED,
 }
-_WEAK = ("", Cause.CODE_ERROR, Cause.UNKNOWN)
+WEAK = ("", Cause.CODE_ERROR, Cause.DATA_ERROR, Cause.UNKNOWN)
 """Causes that later evidence may replace: a lost node is reported after pods on other nodes have failed because of it."""
+
+
+_SHOWN_BY_PODS = frozenset({Cause.CODE_ERROR, Cause.OUT_OF_MEMORY, Cause.INFRASTRUCTURE, Cause.EVICTED, Cause.UNKNOWN})
+"""Causes of which pods have more to say in their logs."""
 
 
 def failures(keys: Collection[Key]) -> dict[Key, Failure]:
@@ -29,11 +35,11 @@ def failures(keys: Collection[Key]) -> dict[Key, Failure]:
     ready = {(cluster, name): is_ready for cluster, name, is_ready in nodes.values_list("cluster", "name", "ready")}
     pods: dict[Key, list[PodEnd]] = defaultdict(list)
     for pod in rows:
-        pods[pod.job_uid, pod.attempt].append(_pod_end(pod, ready.get((pod.cluster_id, pod.node))))
+        pods[pod.job_uid, pod.attempt].append(pod_end(pod, ready.get((pod.cluster_id, pod.node))))
     return {key: classify(pods[key]) for key in keys}
 
 
-def _pod_end(pod: Pod, node_ready: bool | None) -> PodEnd:
+def pod_end(pod: Pod, node_ready: bool | None = None) -> PodEnd:
     return PodEnd(
         pod=pod.name,
         phase=pod.phase,
@@ -47,22 +53,25 @@ def _pod_end(pod: Pod, node_ready: bool | None) -> PodEnd:
     )
 
 
-def record(job: Job, attempt: int, failure: Failure) -> None:
-    """Stores the cause with the attempt, unless a cause with better evidence is stored already."""
+def record(job: Job, attempt: int, failure: Failure, now: datetime) -> None:
+    """Stores the cause with the attempt, unless a cause with better evidence is stored already, and has the logs read."""
     attempts = Attempt.objects.filter(job=job, number=attempt)
-    replaceable = ("",) if failure.cause in _WEAK else _WEAK
-    attempts.filter(cause__in=replaceable).update(cause=failure.cause, evidence=failure.evidence_as_json() or None)
+    replaceable = ("",) if failure.cause in WEAK else WEAK
+    due_at = now if failure.cause in _SHOWN_BY_PODS else None
+    stored = {"cause": failure.cause, "evidence": failure.evidence_as_json() or None, "log_due_at": due_at}
+    if attempts.filter(cause__in=replaceable).update(**stored) and due_at:
+        events.enqueue("jobs.diagnose", str(job.uid), attempt)
 
 
-def determine(job: Job, attempt: int, outcome: Outcome) -> str:
+def determine(job: Job, attempt: int, outcome: Outcome, now: datetime) -> str:
     """Stores the cause of an attempt that ends with this outcome, and returns it. Empty if the attempt has not failed.
 
     If the cause was stored when the failure was reported, that one is returned: the pods may no longer exist.
     """
     if outcome is Outcome.FAILED:
-        record(job, attempt, failures([(job.uid, attempt)])[job.uid, attempt])
+        record(job, attempt, failures([(job.uid, attempt)])[job.uid, attempt], now)
         return Attempt.objects.values_list("cause", flat=True).get(job=job, number=attempt)
     if outcome not in _OF_OUTCOME:
         return ""
-    record(job, attempt, Failure(_OF_OUTCOME[outcome]))
+    record(job, attempt, Failure(_OF_OUTCOME[outcome]), now)
     return _OF_OUTCOME[outcome]

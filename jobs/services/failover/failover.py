@@ -53,7 +53,7 @@ def leave(
     if state is None:
         return False
     copy_ended = state == Job.State.BACKOFF
-    reason = replace(reason, cause=evidence.determine(job, job.attempt, outcome))
+    reason = replace(reason, cause=evidence.determine(job, job.attempt, outcome, now))
     transitions.move_jobs(current, JobEvent.LEFT, reason=reason.as_json(), cluster=None, unhealthy_since=None)
     works.end_attempt(job, outcome, reason.message, now)
     job.refresh_from_db()
@@ -78,7 +78,7 @@ def fail(job: Job, reason: Reason, now: datetime) -> bool:
     current = Job.objects.filter(pk=job.pk, attempt=job.attempt, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
     if not lock_jobs(current):
         return False
-    reason = replace(reason, cause=evidence.determine(job, job.attempt, Outcome.FAILED))
+    reason = replace(reason, cause=evidence.determine(job, job.attempt, Outcome.FAILED, now))
     works.end_attempt(job, Outcome.FAILED, reason.message, now)
     job.refresh_from_db()
     _give_up(job, reason, now, [], event="Failed")

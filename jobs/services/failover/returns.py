@@ -124,7 +124,7 @@ def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
     event = JobEvent.RETURNED_RUNNING if attempt.started_at else JobEvent.RETURNED
     if not transitions.move_jobs(rows, event, cluster_id=work.cluster_id, reason=None):
         return False
-    Attempt.objects.filter(pk=attempt.pk).update(ended_at=None, outcome="", message="", cause="", evidence=None)
+    Attempt.objects.filter(pk=attempt.pk).update(ended_at=None, outcome="", message="", **Attempt.NO_FAILURE)
     job.refresh_from_db()
     if succeeded:
         # Nothing is left to stop. The copy is kept so that its logs can be read.

@@ -62,7 +62,7 @@ def report(job: Job, attempt: int, status: Manifest | None, pods: PodsSeen, now:
             return
         share = regained
     if state.phase is Phase.FAILED and spec_of(job).application_toleration_s is None:
-        message = _with_cause(job, share, state.message or f"its share on {share.cluster} failed")
+        message = _with_cause(job, share, state.message or f"its share on {share.cluster} failed", now)
         reason = Reason(Code.FAILED, message)
         division.fail(job, replace(share, status=status), reason, now, copy_ended=True)
         return
@@ -80,7 +80,7 @@ def report_pods(job: Job, pods: Mapping[int, PodsSeen], now: datetime) -> None:
 def _advanced(job: Job, share: Share, state: State, now: datetime) -> Share:
     if state.phase is Phase.FAILED:
         if share.state is not ShareState.BACKOFF:
-            failure = _with_cause(job, share, state.message or "no message")
+            failure = _with_cause(job, share, state.message or "no message", now)
             wait = spec_of(job).application_toleration_s or 0.0
             message = f"failed on {share.cluster}: {failure}; the share moves after {wait:g} s"
             record_event(job, "InterpretHealth", message, now, warning=True)
@@ -93,10 +93,10 @@ def _advanced(job: Job, share: Share, state: State, now: datetime) -> Share:
     return parts.after(share, ShareEvent.SENT) if share.state is ShareState.PLACED else share
 
 
-def _with_cause(job: Job, share: Share, message: str) -> str:
+def _with_cause(job: Job, share: Share, message: str, now: datetime) -> str:
     """The member's message and the cause of the share's failure. Also records the cause, while the pods still exist."""
     failure = evidence.failures([(job.uid, share.attempt)])[job.uid, share.attempt]
-    evidence.record(job, share.attempt, failure)
+    evidence.record(job, share.attempt, failure, now)
     return "; ".join(part for part in (message, failure.summary) if part)
 
 

@@ -14,6 +14,7 @@ from fleet.changes import events
 from fleet.core.members.freshness import Freshness
 from fleet.db import isolation
 from fleet.models import Cluster, Pod
+from jobs.core.failover.causes import Cause
 from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs
@@ -36,11 +37,16 @@ def tolerance(job: Job) -> float | None:
     return spec_of(job).application_toleration_s
 
 
+def restarts_at_once(job: Job) -> bool:
+    """Whether the job has failed because of its nodes: then waiting for it to recover would only cost time."""
+    return job.state == Job.State.BACKOFF and (job.reason or {}).get("cause") == Cause.INFRASTRUCTURE
+
+
 def move_due_at(job: Job) -> datetime | None:
     """When an unhealthy job has to move. None for a healthy job."""
     if job.unhealthy_since is None:
         return None
-    wait = crash_loops.tolerated_s(job)
+    wait = 0.0 if restarts_at_once(job) else crash_loops.tolerated_s(job)
     return job.unhealthy_since + timedelta(seconds=wait)
 
 
@@ -77,6 +83,8 @@ def _check_unhealthy(job: Job, now: datetime) -> bool:
         # A clock has stepped back: what has begun later than now would be tolerated until then.
         Job.objects.filter(pk=job.pk, unhealthy_since=since).update(unhealthy_since=now)
         return False
+    if wait is not None and restarts_at_once(job):
+        wait = 0.0
     if loop is None and _keeps_running(job):
         _clear_unhealthy(job, now)
     elif wait is not None and since and observed_for(job.cluster, since, now) >= wait:

@@ -19,6 +19,7 @@ from fleet.kube.resources import Resource
 from fleet.models import Pod
 from fleet.services.members import event_handlers
 from jobs.core.division import shares as parts
+from jobs.core.failover.causes import Cause
 from jobs.core.failover.rules import Outcome
 from jobs.core.life.jobs import JobEvent
 from jobs.core.life.works import WorkEvent
@@ -347,7 +348,8 @@ def _mark_failed(job: Job, state: State, batch: StatusBatch) -> None:
         transitions.enter(job, JobEvent.FAILED_IN_MEMBER)
         failure = batch.failure_of(job)
         details = "; ".join(filter(None, (state.message, failure.summary))) or "no message"
-        message = f"failed on {job.cluster}: {details}; moves after {tolerance:g} s"
+        when = "moves at once" if failure.cause is Cause.INFRASTRUCTURE else f"moves after {tolerance:g} s"
+        message = f"failed on {job.cluster}: {details}; {when}"
         job.reason = Reason(Code.APPLICATION_UNHEALTHY, message, cause=failure.cause).as_json()
         batch.record(job, "InterpretHealth", message, warning=True)
         health.check_later(job, batch.now)

@@ -63,7 +63,7 @@ class StatusBatch:
         for (outcome, message), jobs in self.ended_attempts.items():
             works.end_attempts(jobs, outcome, message, self.now)
         for job, failure in self.failed:
-            evidence.record(job, job.attempt, failure)
+            evidence.record(job, job.attempt, failure, self.now)
         if self.timeline:
             events.record_all(self.timeline, self.now)
         announce_jobs(self.changed, self.now, _REPORTED, self.new_timeline)

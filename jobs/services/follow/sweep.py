@@ -19,9 +19,9 @@ from fleet.models import Cluster
 from fleet.services.clusters import circuits
 from fleet.services.operations.exclusive import exclusive
 from jobs import queries, snapshot
-from jobs.models import DeletedJob, Job, Work
+from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.failover import failover, returns
-from jobs.services.follow import expiry, health, notices, retention
+from jobs.services.follow import diagnosing, expiry, health, notices, retention
 from jobs.services.lifecycle import charges, cycle_requests, deleted_use, works
 from jobs.services.scheduling import loop
 from jobs.services.submission import policy_claims
@@ -42,6 +42,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
     return (
         returns.adopt,  # first, so that a copy on a recovered cluster is adopted before its job is moved or placed again
         *health.CHECKS,
+        diagnosing.request_due,
         _push_due,
         _close_idle_circuits,
         expiry.run,
@@ -132,6 +133,7 @@ def _waits_for_the_clock() -> bool:
         or Job.objects.filter(deleting_at__isnull=False).exists()
         or finished.filter(Q(ttl_s__isnull=False) | Q(charge__isnull=False)).exists()
         or live.exclude(healthy).exists()
+        or Attempt.objects.filter(log_due_at__isnull=False).exists()
     )
 
 

@@ -313,7 +313,7 @@ def end_attempt(job: Job, outcome: Outcome, message: str, now: datetime) -> None
 def correct_outcome(job: Job, attempt: int, outcome: Outcome, message: str, now: datetime) -> None:
     """Gives a closed attempt the outcome that became known later."""
     attempts = Attempt.objects.filter(job=job, number=attempt)
-    attempts.update(ended_at=now, outcome=outcome, message=message[:500], cause="", evidence=None)
+    attempts.update(ended_at=now, outcome=outcome, message=message[:500], **Attempt.NO_FAILURE)
 
 
 def older_copy(work: Work, job: Job, *, waits: bool) -> Work | None:

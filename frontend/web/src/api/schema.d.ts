@@ -1721,9 +1721,11 @@ export interface components {
             readonly outcome: string;
             readonly message: string;
             /** @description why it failed; null: it did not, or that is not known yet */
-            readonly cause: ("CodeError" | "OutOfMemory" | "Infrastructure" | "Evicted" | "MemberRefused" | "CopyRemoved" | "Unknown") | null;
+            readonly cause: ("CodeError" | "DataError" | "OutOfMemory" | "Infrastructure" | "Evicted" | "MemberRefused" | "CopyRemoved" | "Unknown") | null;
             /** @description the pods that show the cause, at most 20 */
             readonly evidence: components["schemas"]["PodEnd"][];
+            /** @description null: it did not fail, or is not diagnosed yet */
+            readonly diagnosis: components["schemas"]["Diagnosis"] | null;
             /** @description what it was placed by: clusters, best first */
             readonly explanation: components["schemas"]["Short"][];
         };
@@ -1905,6 +1907,15 @@ export interface components {
              */
             until: string | null;
         };
+        /**
+         * @description * `code` - CODE
+         *     * `data` - DATA
+         *     * `infrastructure` - INFRASTRUCTURE
+         *     * `preemption` - PREEMPTION
+         *     * `unknown` - UNKNOWN
+         * @enum {string}
+         */
+        ClassEnum: "code" | "data" | "infrastructure" | "preemption" | "unknown";
         /** @description Wants clusters that went through `fleet.api.supply.attach`. */
         Cluster: {
             readonly name: string;
@@ -2137,6 +2148,48 @@ export interface components {
             /** Format: date-time */
             readonly created_at: string;
             readonly resource_version: number;
+        };
+        /** @description Why an attempt failed, by the state of its pods and the end of the logs of those that ended first. */
+        Diagnosis: {
+            /**
+             * @description whose fault it is: of the code, the data, the infrastructure ...
+             *
+             *     * `code` - CODE
+             *     * `data` - DATA
+             *     * `infrastructure` - INFRASTRUCTURE
+             *     * `preemption` - PREEMPTION
+             *     * `unknown` - UNKNOWN
+             */
+            class: components["schemas"]["ClassEnum"];
+            /**
+             * @description what the log shows
+             *
+             *     * `GpuFault` - GPU_FAULT
+             *     * `OutOfMemory` - OUT_OF_MEMORY
+             *     * `GpuOutOfMemory` - GPU_OUT_OF_MEMORY
+             *     * `DataError` - DATA
+             *     * `Exception` - EXCEPTION
+             *     * `NetworkFault` - NETWORK_FAULT
+             *     * `Killed` - KILLED
+             *     * `Crashed` - CRASHED
+             *     * `Terminated` - TERMINATED
+             *     * `Exited` - EXITED
+             *     * `PeerLost` - PEER_LOST
+             */
+            symptom?: components["schemas"]["SymptomEnum"];
+            /** @description all of it in one line */
+            summary: string;
+            /** @description what the failing process said, for example its exception */
+            message: string;
+            /** @description the rank that failed, if its log names it */
+            rank?: number;
+            /** @description file, line and function */
+            where?: string;
+            /** @description lines of the log, at most 12 */
+            excerpt?: string[];
+            pod?: string;
+            node?: string;
+            exit_code?: number;
         };
         Difference: {
             path: string;
@@ -3680,7 +3733,7 @@ export interface components {
              */
             at?: string;
             /** @description of a failure: the program, its memory, its node ... */
-            cause?: "CodeError" | "OutOfMemory" | "Infrastructure" | "Evicted" | "MemberRefused" | "CopyRemoved" | "Unknown";
+            cause?: "CodeError" | "DataError" | "OutOfMemory" | "Infrastructure" | "Evicted" | "MemberRefused" | "CopyRemoved" | "Unknown";
         };
         Reclaimed: {
             /** @description empty when it is not the caller's to see */
@@ -4040,6 +4093,21 @@ export interface components {
             add_nodes?: components["schemas"]["NewNodesRequest"];
             raise_quota?: components["schemas"]["NewQuotaRequest"];
         };
+        /**
+         * @description * `GpuFault` - GPU_FAULT
+         *     * `OutOfMemory` - OUT_OF_MEMORY
+         *     * `GpuOutOfMemory` - GPU_OUT_OF_MEMORY
+         *     * `DataError` - DATA
+         *     * `Exception` - EXCEPTION
+         *     * `NetworkFault` - NETWORK_FAULT
+         *     * `Killed` - KILLED
+         *     * `Crashed` - CRASHED
+         *     * `Terminated` - TERMINATED
+         *     * `Exited` - EXITED
+         *     * `PeerLost` - PEER_LOST
+         * @enum {string}
+         */
+        SymptomEnum: "GpuFault" | "OutOfMemory" | "GpuOutOfMemory" | "DataError" | "Exception" | "NetworkFault" | "Killed" | "Crashed" | "Terminated" | "Exited" | "PeerLost";
         System: {
             ok: boolean;
             checks: components["schemas"]["SystemCheck"][];

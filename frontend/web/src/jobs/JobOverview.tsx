@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next';
 
 import type { JobDetail } from '../api/types.ts';
 import { Panel } from '../ui/Panel.tsx';
+import { FailureCard } from './FailureCard.tsx';
 import { OtherCopies } from './OtherCopies.tsx';
 import { JobPods } from './JobPods.tsx';
 import { JobSummary } from './JobSummary.tsx';
@@ -20,6 +21,7 @@ export function JobOverview({ job }: { job: JobDetail }) {
       <div className={classes['columns']}>
         <div className={classes['main']}>
           <Verdicts job={job} />
+          <FailureCard id={job.id} attempt={job.attempt} />
           <Panel title={t('job.pods')} flush>
             <JobPods job={job} />
           </Panel>

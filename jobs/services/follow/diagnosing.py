@@ -1,0 +1,183 @@
+"""Diagnoses failed attempts: reads the end of the logs of the pods that ended first, once, and stores what they say.
+
+`jobs.services.failover.evidence` asks for it when it records a cause. A worker reads the logs through the API of the member, at
+most `_AT_ONCE` attempts at a time, so that members that are slow or away keep no other work waiting. What is not read now is
+found by the sweep. A log is read while the pods exist: later, the message that Kubernetes keeps of a container has to do.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from threading import BoundedSemaphore
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from structlog import get_logger
+
+from fleet.changes import events
+from fleet.core.members import pod_details
+from fleet.member.errors import MemberAway, MemberError
+from fleet.models import Cluster, Pod
+from fleet.services.members import pod_logs
+from jobs.core.failover import symptoms
+from jobs.core.failover.causes import Cause, Failure, PodEnd
+from jobs.core.failover.diagnosis import Class, Diagnosis, diagnose
+from jobs.core.failover.rules import Outcome
+from jobs.core.failover.symptoms import Finding, Symptom
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, record_event
+from jobs.models import Attempt, Job
+from jobs.services.failover import evidence, failover
+from jobs.services.lifecycle.locks import lock_jobs
+
+log = get_logger(__name__)
+
+_PODS = 3
+"""Logs that are read for one attempt: those of the pods that ended first. The others ended because of them."""
+_AT_ONCE = 2
+_BATCH = 20
+_RETRY_AFTER = (timedelta(seconds=5), timedelta(seconds=20), timedelta(seconds=60))
+"""After a member did not answer; then the pods have to do."""
+_places = BoundedSemaphore(_AT_ONCE)
+
+Said = tuple[PodEnd, Finding]
+
+
+def run(job_uid: UUID, number: int, now: datetime) -> bool:
+    """Diagnoses one attempt if its logs are to be read, and no other worker reads them. Returns whether it did."""
+    attempt = Attempt.objects.filter(job__uid=job_uid, number=number, log_due_at__lte=now).select_related("job").first()
+    if attempt is None or not _places.acquire(blocking=False):
+        return False
+    try:
+        return _claim(attempt, now) and _diagnose(attempt, now)
+    finally:
+        _places.release()
+
+
+def request_due(now: datetime) -> None:
+    """Enqueues attempts whose task was lost or found no place."""
+    due = Attempt.objects.filter(log_due_at__lte=now).order_by("log_due_at")
+    for uid, number in due.values_list("job__uid", "number")[:_BATCH]:
+        events.enqueue("jobs.diagnose", str(uid), number)
+
+
+def _claim(attempt: Attempt, now: datetime) -> bool:
+    """Moves the next try into the future, so that nobody else makes this one. A worker that dies leaves it to the next try."""
+    retry = now + _RETRY_AFTER[min(attempt.log_tries, len(_RETRY_AFTER) - 1)]
+    unclaimed = Attempt.objects.filter(pk=attempt.pk, log_due_at=attempt.log_due_at)
+    return unclaimed.update(log_due_at=retry, log_tries=F("log_tries") + 1) == 1
+
+
+def _diagnose(attempt: Attempt, now: datetime) -> bool:
+    key = (attempt.job.uid, attempt.number)
+    failure = evidence.failures([key])[key]
+    if not failure.evidence:
+        failure = _stored(attempt)
+    is_last_try = attempt.log_tries >= len(_RETRY_AFTER)
+    try:
+        said = _read(_ended_first(key), is_last_try=is_last_try)
+    except MemberAway:
+        return False
+    _store(attempt, diagnose(failure, said), now)
+    return True
+
+
+def _stored(attempt: Attempt) -> Failure:
+    """The failure as it was recorded, for an attempt whose pods are gone."""
+    cause = Cause(attempt.cause) if attempt.cause in set(Cause) else Cause.UNKNOWN
+    return Failure(cause, tuple(PodEnd(**{"phase": "", **pod}) for pod in attempt.evidence or []))
+
+
+def _ended_first(key: tuple[UUID, int]) -> list[tuple[Pod, Mapping[str, Any]]]:
+    """The pods that failed, those that ended first in front, each with the container that failed."""
+    uid, number = key
+    pods = Pod.objects.filter(job_uid=uid, attempt=number).select_related("cluster").order_by("role", "index", "name")
+    failed = [(pod, _failed_container(pod)) for pod in pods if evidence.pod_end(pod).has_failed]
+    return sorted(failed, key=lambda each: _ended_at(each[1]) or "9999")[:_PODS]
+
+
+def _failed_container(pod: Pod) -> Mapping[str, Any]:
+    containers: Sequence[Mapping[str, Any]] = pod_details.parse(pod.details).get("containers") or []
+    return next(
+        (each for each in containers if _termination(each).get("exitCode")), containers[0] if containers else {}
+    )
+
+
+def _termination(container: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How the container ended, now or before its last restart."""
+    ended = [(container.get(state) or {}).get("terminated") or {} for state in ("state", "lastState")]
+    return next((each for each in ended if each.get("exitCode")), ended[0])
+
+
+def _ended_at(container: Mapping[str, Any]) -> str:
+    return str(_termination(container).get("finishedAt") or "")
+
+
+def _read(pods: Sequence[tuple[Pod, Mapping[str, Any]]], *, is_last_try: bool) -> list[Said]:
+    said = []
+    for pod, container in pods:
+        finding = _of_log(pod, container, is_last_try=is_last_try) or _of_message(_termination(container))
+        if finding:
+            said.append((evidence.pod_end(pod), finding))
+    return said
+
+
+def _of_log(pod: Pod, container: Mapping[str, Any], *, is_last_try: bool) -> Finding | None:
+    """What the log says. None if it says nothing or there is none; raises `MemberAway` if it may be read later."""
+    if pod.cluster.state != Cluster.State.READY:
+        return None
+    has_restarted = not (container.get("state") or {}).get("terminated") and bool(container.get("restartCount"))
+    try:
+        return symptoms.read(pod_logs.tail(pod, container=str(container.get("name") or ""), previous=has_restarted))
+    except MemberAway as e:
+        if not is_last_try:
+            raise
+        log.warning("no log for a diagnosis", pod=str(pod), cluster=pod.cluster.name, error=e.message)
+    except MemberError as e:
+        log.info("no log for a diagnosis", pod=str(pod), cluster=pod.cluster.name, error=e.message)
+    return None
+
+
+def _of_message(termination: Mapping[str, Any]) -> Finding | None:
+    """What the container's termination message says: its own words, or the end of its log (``FallbackToLogsOnError``)."""
+    text = str(termination.get("message") or "")
+    if finding := symptoms.read(text):
+        return finding
+    words = " ".join("".join(char if char.isprintable() else " " for char in text).split())[:300]
+    return Finding(Symptom.EXITED, words) if words else None
+
+
+@transaction.atomic
+def _store(attempt: Attempt, diagnosis: Diagnosis, now: datetime) -> None:
+    job = Job.objects.select_related("cluster", "policy").get(pk=attempt.job_id)
+    lock_jobs(Job.objects.filter(pk=job.pk))
+    job.refresh_from_db(fields=["state", "reason", "attempt", "shares"])
+    mine = Attempt.objects.filter(pk=attempt.pk).exclude(cause="")
+    if not mine.update(diagnosis=diagnosis.as_json(), log_due_at=None):
+        Attempt.objects.filter(pk=attempt.pk).update(
+            log_due_at=None
+        )  # the attempt runs again, or has succeeded after all
+        return
+    mine.filter(cause__in=evidence.WEAK).update(cause=diagnosis.cause)
+    _explain(job, attempt, diagnosis, now)
+    record_event(job, "Diagnosed", f"attempt {attempt.number} failed: {diagnosis.summary}"[:1024], now, warning=True)
+    if diagnosis.kind is Class.INFRASTRUCTURE and not job.shares and job.attempt == attempt.number:
+        _restart_at_once(job, diagnosis, now)
+
+
+def _explain(job: Job, attempt: Attempt, diagnosis: Diagnosis, now: datetime) -> None:
+    """Puts the diagnosis in front of the reason of a job that has failed, or is about to be moved, by this attempt."""
+    is_about_it = job.state in (Job.State.FAILED, Job.State.BACKOFF) and (job.shares or job.attempt == attempt.number)
+    if not job.reason or not is_about_it:
+        return
+    message = f"{diagnosis.summary}; {job.reason['message']}"
+    job.reason = {**job.reason, "message": message, "cause": diagnosis.cause.value}
+    announce_jobs([job], now, ["reason"])
+
+
+def _restart_at_once(job: Job, diagnosis: Diagnosis, now: datetime) -> None:
+    """Makes a job whose policy moves it leave now: its program has not failed, and waiting would help nobody."""
+    if job.state == Job.State.BACKOFF:
+        message = f"{diagnosis.summary} on {job.cluster}"
+        failover.leave(job, Outcome.FAILED, Reason(Code.APPLICATION_UNHEALTHY, message), now)
