@@ -27,6 +27,7 @@ from frontend.cli.commands import (
     notices,
     prune,
     queue,
+    runtime,
     simulate,
     sizes,
     tokens,
@@ -68,6 +69,8 @@ app.add_typer(submission.app, name="submit")
 app.command("get")(get.get)
 app.command("list")(get.listing)
 app.command("describe")(describe.describe)
+app.add_typer(runtime.ckpt, name="ckpt")
+app.command("ranks")(runtime.ranks)
 app.command("explain")(explain.explain)
 app.command("notices")(notices.notices)
 app.command("whatif")(whatif.whatif)

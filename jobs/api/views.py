@@ -36,6 +36,7 @@ from jobs.api.listing import (
     as_file,
 )
 from jobs.api.logs import LogsQuery, plain_text
+from jobs.api.runtime import RuntimeSerializer
 from jobs.api.serializers import (
     AttemptSerializer,
     BindingSerializer,
@@ -48,7 +49,7 @@ from jobs.api.serializers import (
     ResizeSerializer,
 )
 from jobs.models import Binding, Dependent, Job, Policy
-from jobs.services.inspect import history, logs
+from jobs.services.inspect import history, logs, runtime
 from jobs.services.submission import actions, resizing
 
 UID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -156,6 +157,12 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
     def timeline(self, request: Request, id: str) -> Response:
         """Whose hands the job was in from submitted to done, and which gates it has passed."""
         return Response(shown(history.timeline_of(self.get_object(), clock.now())))
+
+    @extend_schema(responses=RuntimeSerializer, filters=False, parameters=[_ID])
+    @action(detail=True, filter_backends=[], pagination_class=None)
+    def runtime(self, request: Request, id: str) -> Response:
+        """What torchrun or dlrover says in the logs of the job's pods, read from the members now."""
+        return Response(RuntimeSerializer(runtime.of_job(self.get_object(), request.user)).data)
 
     @extend_schema(responses=CopySerializer, filters=False, parameters=[_ID])
     @action(detail=True, filter_backends=[], pagination_class=None)

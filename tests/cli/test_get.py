@@ -138,3 +138,18 @@ def test_it_describes_why_the_latest_attempt_failed_with_the_end_of_its_log(serv
     assert f"Failure of attempt 2:\n  {summary}\n" in shown
     assert '  | File "/app/train.py", line 88, in step' in shown
     assert "\x1b" not in shown and "unknown: gone" not in shown
+
+
+FACT = {"event": "Checkpoint", "at": ago(60), "pod": "llama-worker-0", "step": 40, "tier": "memory", "ok": True}
+
+
+def test_it_lists_the_checkpoints_and_the_ranks_of_a_job(server, convoy):
+    pod = {"pod": "llama-worker-0", "node": "n1", "ranks": [8, 9], "world_size": 16, "restarts": None}
+    server.page("jobs/", job())
+    said = {"facts": [FACT], "checkpoints": [FACT], "ranks": [pod], "warnings": ["no log of llama-worker-1: gone"]}
+    server.on(f"jobs/{JOB_ID}/", job())
+    server.on(f"jobs/{JOB_ID}/runtime/", said)
+    listed = convoy("ckpt", "list", "llama")
+    assert listed.out.splitlines()[1].split()[:3] == ["40", "memory", "saved"]
+    assert "no log of llama-worker-1" in listed.err
+    assert convoy("ranks", "llama").out.splitlines()[1].split() == ["llama-worker-0", "n1", "8,9", "16", "–"]

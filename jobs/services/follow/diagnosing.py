@@ -19,7 +19,7 @@ from fleet.changes import events
 from fleet.core.members import pod_details
 from fleet.member.errors import MemberAway, MemberError
 from fleet.models import Cluster, Pod
-from fleet.services.members import pod_logs
+from fleet.services.members import impersonation, member_clients, pod_logs
 from jobs.core.failover import symptoms
 from jobs.core.failover.causes import Cause, Failure, PodEnd
 from jobs.core.failover.diagnosis import Class, Diagnosis, diagnose
@@ -76,7 +76,7 @@ def _diagnose(attempt: Attempt, now: datetime) -> bool:
         failure = _stored(attempt)
     is_last_try = attempt.log_tries >= len(_RETRY_AFTER)
     try:
-        said = _read(_ended_first(key), is_last_try=is_last_try)
+        said = _read(_ended_first(key), attempt.job.submitted_by, is_last_try=is_last_try)
     except MemberAway:
         return False
     _store(attempt, diagnose(failure, said), now)
@@ -114,22 +114,26 @@ def _ended_at(container: Mapping[str, Any]) -> str:
     return str(_termination(container).get("finishedAt") or "")
 
 
-def _read(pods: Sequence[tuple[Pod, Mapping[str, Any]]], *, is_last_try: bool) -> list[Said]:
+def _read(pods: Sequence[tuple[Pod, Mapping[str, Any]]], author: str, *, is_last_try: bool) -> list[Said]:
     said = []
     for pod, container in pods:
-        finding = _of_log(pod, container, is_last_try=is_last_try) or _of_message(_termination(container))
+        finding = _of_log(pod, container, author, is_last_try=is_last_try) or _of_message(_termination(container))
         if finding:
             said.append((evidence.pod_end(pod), finding))
     return said
 
 
-def _of_log(pod: Pod, container: Mapping[str, Any], *, is_last_try: bool) -> Finding | None:
+def _of_log(pod: Pod, container: Mapping[str, Any], author: str, *, is_last_try: bool) -> Finding | None:
     """What the log says. None if it says nothing or there is none; raises `MemberAway` if it may be read later."""
     if pod.cluster.state != Cluster.State.READY:
         return None
     has_restarted = not (container.get("state") or {}).get("terminated") and bool(container.get("restartCount"))
     try:
-        return symptoms.read(pod_logs.tail(pod, container=str(container.get("name") or ""), previous=has_restarted))
+        client = member_clients.client(pod.cluster, timeout_s=pod_logs.ANSWER_S)
+        client = impersonation.in_name_of_author(client, pod.cluster, author)
+        return symptoms.read(
+            pod_logs.tail(client, pod, container=str(container.get("name") or ""), previous=has_restarted)
+        )
     except MemberAway as e:
         if not is_last_try:
             raise

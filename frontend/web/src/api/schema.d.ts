@@ -782,6 +782,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/runtime/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What torchrun or dlrover says in the logs of the job's pods, read from the members now. */
+        get: operations["jobs_runtime_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/suspend/": {
         parameters: {
             query?: never;
@@ -2310,6 +2327,19 @@ export interface components {
             readonly last_at: string;
             readonly count: number;
         };
+        /**
+         * @description * `Rendezvous` - RENDEZVOUS
+         *     * `Restart` - RESTART
+         *     * `Membership` - MEMBERSHIP
+         *     * `Relaunch` - RELAUNCH
+         *     * `Failed` - FAILED
+         *     * `Succeeded` - SUCCEEDED
+         *     * `NodeCheck` - NODE_CHECK
+         *     * `Straggler` - STRAGGLER
+         *     * `Checkpoint` - CHECKPOINT
+         * @enum {string}
+         */
+        EventEnum: "Rendezvous" | "Restart" | "Membership" | "Relaunch" | "Failed" | "Succeeded" | "NodeCheck" | "Straggler" | "Checkpoint";
         Evictions: {
             cluster: string;
             drained: boolean;
@@ -2391,6 +2421,36 @@ export interface components {
         };
         /** @enum {string} */
         ExplanationOutcomeEnum: "Waits" | "Fits" | "Placed" | "Ended";
+        /** @description As the log has it; what it does not say is null or empty. */
+        Fact: {
+            event: components["schemas"]["EventEnum"];
+            /** Format: date-time */
+            at: string | null;
+            pod: string;
+            /** @description empty: it does not say */
+            node: string;
+            /** @description of a rendezvous or a node check */
+            round: number | null;
+            rank: number | null;
+            world_size: number | null;
+            /**
+             * Format: double
+             * @description how long it took
+             */
+            seconds: number | null;
+            /** @description of the processes in their pod, so far */
+            restarts: number | null;
+            /** @description restarts that are left */
+            remaining: number | null;
+            exit_code: number | null;
+            /** @description of a checkpoint */
+            step: number | null;
+            /** @description of a checkpoint: memory or disk */
+            tier: string;
+            /** @description whether a check or a checkpoint succeeded */
+            ok: boolean | null;
+            message: string;
+        };
         FactorCodeRequest: {
             code: string;
         };
@@ -3721,6 +3781,16 @@ export interface components {
              */
             until?: string | null;
         };
+        RankedPod: {
+            pod: string;
+            role: string;
+            index: number;
+            node: string;
+            /** @description empty: its log does not say */
+            ranks: number[];
+            world_size: number | null;
+            restarts: number | null;
+        };
         Reason: {
             code: string;
             message: string;
@@ -3838,6 +3908,15 @@ export interface components {
             node: string;
             /** @description ranks in a row */
             pods: number;
+        };
+        Runtime: {
+            /** @description the latest 200 at most, oldest first */
+            facts: components["schemas"]["Fact"][];
+            /** @description those of the facts that are checkpoints */
+            checkpoints: components["schemas"]["Fact"][];
+            ranks: components["schemas"]["RankedPod"][];
+            /** @description which logs are missing, and why */
+            warnings: string[];
         };
         Saved: {
             /** @description created, configured or unchanged */
@@ -5461,6 +5540,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+        };
+    };
+    jobs_runtime_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Runtime"];
                 };
             };
         };

@@ -1,0 +1,114 @@
+"""What the runtimes of a job say of it: facts from the ends of its pods' logs, read when they are asked for and kept nowhere.
+
+The logs are read in the name of who asks, from a bounded number of pods at a time, and within bounds each.
+"""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import BoundedSemaphore
+from typing import Any
+
+from fleet.errors import Unavailable
+from fleet.member.client import MemberClient
+from fleet.member.errors import MemberError
+from fleet.models import Cluster, Pod
+from fleet.services.members import impersonation, member_clients, pod_logs
+from jobs.core.division import shares
+from jobs.kinds import registry
+from jobs.models import Job
+from jobs.runtime import facts
+from jobs.runtime.facts import Fact, Kind
+
+PODS = 32
+"""Logs that are read for one answer: those of the chief, then by role and index."""
+_AT_ONCE = 8
+_READERS = 4
+"""Answers that one process makes at a time."""
+_places = BoundedSemaphore(_READERS)
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPod:
+    """A pod and the ranks that its runtime gave it; none where it does not say."""
+
+    pod: str
+    role: str
+    index: int
+    node: str
+    ranks: tuple[int, ...]
+    world_size: int | None
+    restarts: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    facts: Sequence[Fact]
+    """The latest of all pods, oldest first."""
+    ranks: Sequence[RankedPod]
+    warnings: Sequence[str]
+    """Which logs are missing, and why."""
+
+    @property
+    def checkpoints(self) -> list[Fact]:
+        return [fact for fact in self.facts if fact.kind is Kind.CHECKPOINT]
+
+
+def of_job(job: Job, user: Any) -> Runtime:
+    """The facts of the attempts that count now. Never fails for a member."""
+    if not _places.acquire(blocking=False):
+        raise Unavailable("too many logs are read at this moment: try again")
+    try:
+        return _read(job, user)
+    finally:
+        _places.release()
+
+
+def _read(job: Job, user: Any) -> Runtime:
+    pods = _pods(job)
+    asked = [
+        (pod, _client(pod.cluster, user)) for pod in pods[:PODS]
+    ]  # here, where there is a connection to the database
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="runtime") as pool:
+        answers = list(pool.map(lambda each: _of_pod(*each), asked))
+    warnings = [why for _, why in answers if why]
+    if len(pods) > PODS:
+        warnings.append(f"the logs of {PODS} of {len(pods)} pods are read")
+    found = [fact for of_pod, _ in answers for fact in of_pod]
+    ranks = [_ranked(pod, of_pod) for pod, (of_pod, _) in zip(pods, answers, strict=False)]
+    latest = sorted(found, key=lambda fact: fact.at or _LONG_AGO)[-facts.MOST :]
+    return Runtime(latest, ranks, warnings)
+
+
+def _pods(job: Job) -> list[Pod]:
+    counting = shares.counting(job.shares, job.attempt)
+    rows = Pod.objects.select_related("cluster").filter(job_uid=job.uid, attempt__in=counting)
+    chief = registry.kind_of(job.api_version, job.kind).primary_role(role["name"] for role in job.roles)
+    return sorted(rows, key=lambda pod: ("master" not in pod.role, pod.role != chief, pod.role, pod.index, pod.name))
+
+
+def _client(cluster: Cluster, user: Any) -> MemberClient | None:
+    if cluster.state != Cluster.State.READY:
+        return None
+    client = member_clients.client(cluster, timeout_s=pod_logs.ANSWER_S)
+    return impersonation.in_name_of(client, cluster, user)
+
+
+def _of_pod(pod: Pod, client: MemberClient | None) -> tuple[list[Fact], str]:
+    if client is None:
+        return [], f"no log of {pod.name}: {pod.cluster} does not answer"
+    try:
+        return facts.read(pod_logs.tail(client, pod, timestamps=True), pod.name), ""
+    except MemberError as e:
+        return [], f"no log of {pod.name}: {e.message}"[:300]
+
+
+def _ranked(pod: Pod, said: Iterable[Fact]) -> RankedPod:
+    meetings = [fact for fact in said if fact.kind is Kind.RENDEZVOUS and fact.message == "" and fact.pod == pod.name]
+    latest = max((fact.restarts or 0 for fact in meetings), default=0)
+    now = [fact for fact in meetings if (fact.restarts or 0) == latest]
+    ranks = sorted({fact.rank for fact in now if fact.rank is not None})
+    last = now[-1] if now else Fact(Kind.RENDEZVOUS)
+    return RankedPod(pod.name, pod.role, pod.index, pod.node, tuple(ranks), last.world_size, last.restarts)
