@@ -9,11 +9,10 @@ from rest_framework import serializers
 from fleet.models import EndedPod, Pod
 from fleet.services.authorization import access
 from fleet.services.logs import recording
+from jobs.api.diagnosis import DiagnosisSerializer
 from jobs.api.placement import PlacementSerializer, placement_of
 from jobs.core.failover.causes import Cause
-from jobs.core.failover.diagnosis import Class
 from jobs.core.failover.lifecycle import Action
-from jobs.core.failover.symptoms import Symptom
 from jobs.core.life.shares import ShareState
 from jobs.kinds import registry
 from jobs.kinds.base import without_resolved
@@ -292,28 +291,6 @@ class PodEndSerializer(serializers.Serializer[Any]):
     node_ready = serializers.BooleanField(required=False)
     restarts = serializers.IntegerField(required=False)
     message = serializers.CharField(required=False)
-
-
-class DiagnosisSerializer(serializers.Serializer[Any]):
-    """Why an attempt failed, by the state of its pods and the end of the logs of those that ended first."""
-
-    vars()["class"] = serializers.ChoiceField(
-        [(kind.value, kind.name) for kind in Class],
-        help_text="whose fault it is: of the code, the data, the infrastructure ...",
-    )
-    symptom = serializers.ChoiceField(
-        [(symptom.value, symptom.name) for symptom in Symptom], required=False, help_text="what the log shows"
-    )
-    summary = serializers.CharField(help_text="all of it in one line")
-    message = serializers.CharField(help_text="what the failing process said, for example its exception")
-    rank = serializers.IntegerField(required=False, help_text="the rank that failed, if its log names it")
-    where = serializers.CharField(required=False, help_text="file, line and function")
-    excerpt = serializers.ListField(
-        child=serializers.CharField(), required=False, help_text="lines of the log, at most 12"
-    )
-    pod = serializers.CharField(required=False)
-    node = serializers.CharField(required=False)
-    exit_code = serializers.IntegerField(required=False)
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):
