@@ -152,4 +152,4 @@ def test_it_lists_the_checkpoints_and_the_ranks_of_a_job(server, convoy):
     listed = convoy("ckpt", "list", "llama")
     assert listed.out.splitlines()[1].split()[:3] == ["40", "memory", "saved"]
     assert "no log of llama-worker-1" in listed.err
-    assert convoy("ranks", "llama").out.splitlines()[1].split() == ["llama-worker-0", "n1", "8,9", "16", "–"]
+    assert convoy("ranks", "llama").out.splitlines()[1].split() == ["llama-worker-0", "n1", "8,9", "16", "<none>"]
