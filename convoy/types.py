@@ -48,10 +48,12 @@ class Attempt(TypedDict):
     ended_at: str | None
     outcome: str
     message: str
-    cause: Literal['CodeError', 'OutOfMemory', 'Infrastructure', 'Evicted', 'MemberRefused', 'CopyRemoved', 'Unknown'] | None
+    cause: Literal['CodeError', 'DataError', 'OutOfMemory', 'Infrastructure', 'Evicted', 'MemberRefused', 'CopyRemoved', 'Unknown'] | None
     """Why it failed; null: it did not, or that is not known yet"""
     evidence: list[PodEnd]
     """The pods that show the cause, at most 20"""
+    diagnosis: Diagnosis | None
+    """Null: it did not fail, or is not diagnosed yet"""
     explanation: list[Short]
     """What it was placed by: clusters, best first"""
 
@@ -190,6 +192,28 @@ CodeEnum = Literal['CopyUnreachable', 'CopyBeingStopped']
 class Count(TypedDict):
     total: int
     ready: int
+
+
+class Diagnosis(TypedDict):
+    category: DiagnosisCategoryEnum
+    """Whose fault it is: of the code, the data, the infrastructure ... * `code` - CODE * `data` - DATA * `infrastructure` - INFRASTRUCTURE * `preemption` - PREEMPTION * `unknown` - UNKNOWN"""
+    symptom: NotRequired[SymptomEnum]
+    """What the log shows * `GpuFault` - GPU_FAULT * `OutOfMemory` - OUT_OF_MEMORY * `GpuOutOfMemory` - GPU_OUT_OF_MEMORY * `DataError` - DATA * `Exception` - EXCEPTION * `NetworkFault` - NETWORK_FAULT * `Killed` - KILLED * `Crashed` - CRASHED * `Terminated` - TERMINATED * `Exited` - EXITED * `PeerLost` - PEER_LOST"""
+    summary: str
+    """All of it in one line"""
+    message: str
+    """What the failing process said, for example its exception"""
+    rank: NotRequired[int]
+    """The rank that failed, if its log names it"""
+    where: NotRequired[str]
+    """File, line and function"""
+    excerpt: NotRequired[list[str]]
+    """Lines of the log, at most 12"""
+    pod: NotRequired[str]
+    node: NotRequired[str]
+    exit_code: NotRequired[int]
+
+DiagnosisCategoryEnum = Literal['code', 'data', 'infrastructure', 'preemption', 'unknown']
 
 EffectEnum = Literal['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 
@@ -484,7 +508,7 @@ class Reason(TypedDict):
     """What the quota says, beside the clusters"""
     at: NotRequired[str]
     """When the scheduler last looked"""
-    cause: NotRequired[Literal['CodeError', 'OutOfMemory', 'Infrastructure', 'Evicted', 'MemberRefused', 'CopyRemoved', 'Unknown']]
+    cause: NotRequired[Literal['CodeError', 'DataError', 'OutOfMemory', 'Infrastructure', 'Evicted', 'MemberRefused', 'CopyRemoved', 'Unknown']]
     """Of a failure: the program, its memory, its node ..."""
 
 
@@ -579,6 +603,8 @@ class Step(TypedDict):
     """Whether the reader may do it"""
     needs: str
     """The role that may do it; empty: everybody, or time alone"""
+
+SymptomEnum = Literal['GpuFault', 'OutOfMemory', 'GpuOutOfMemory', 'DataError', 'Exception', 'NetworkFault', 'Killed', 'Crashed', 'Terminated', 'Exited', 'PeerLost']
 
 
 class Taint(TypedDict):

@@ -11,7 +11,7 @@ from jobs.core.failover.symptoms import Symptom
 class DiagnosisSerializer(serializers.Serializer[Any]):
     """Why an attempt failed, by the state of its pods and the end of the logs of those that ended first."""
 
-    vars()["class"] = serializers.ChoiceField(
+    category = serializers.ChoiceField(
         [(kind.value, kind.name) for kind in Class],
         help_text="whose fault it is: of the code, the data, the infrastructure ...",
     )

@@ -127,8 +127,8 @@ def test_it_describes_why_the_latest_attempt_failed_with_the_end_of_its_log(serv
     summary = "code: ValueError: bad shape (rank 3, train.py:88 in step)"
     excerpt = ['File "/app/train.py", line 88, in step', "ValueError: \x1b[2Jbad shape"]
     failed = {"cluster": "north", "placed_at": ago(17960), "outcome": "Failed", "cause": "CodeError"}
-    first = {**failed, "number": 1, "diagnosis": {"class": "unknown", "summary": "unknown: gone", "message": "gone"}}
-    second = {**failed, "number": 2, "diagnosis": {"class": "code", "summary": summary, "excerpt": excerpt}}
+    first = {**failed, "number": 1, "diagnosis": {"category": "unknown", "summary": "unknown: gone", "message": "gone"}}
+    second = {**failed, "number": 2, "diagnosis": {"category": "code", "summary": summary, "excerpt": excerpt}}
     server.page("jobs/", job())
     server.on(f"jobs/{JOB_ID}/", job(state="Failed", attempt=2))
     server.on(f"jobs/{JOB_ID}/attempts/", [first, second])

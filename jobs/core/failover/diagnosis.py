@@ -86,7 +86,7 @@ class Diagnosis:
         return f"{self.kind}: {self.message}" + (f" ({', '.join(places)})" if places else "")
 
     def as_json(self) -> dict[str, Any]:
-        shown: dict[str, Any] = {"class": self.kind.value, "message": self.message, "summary": self.summary}
+        shown: dict[str, Any] = {"category": self.kind.value, "message": self.message, "summary": self.summary}
         if self.finding:
             shown |= {**self.finding.as_json(), "message": self.message}
         if self.pod:

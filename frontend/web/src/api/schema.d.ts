@@ -1842,14 +1842,6 @@ export interface components {
             message: string;
             gpus: number;
         };
-        /**
-         * @description * `job` - job
-         *     * `policy` - policy
-         *     * `support` - support
-         *     * `quota` - quota
-         * @enum {string}
-         */
-        CategoryEnum: "job" | "policy" | "support" | "quota";
         /** @description Those of placement were tried on the placement engine, those of quotas follow from the tree in force. */
         Change: {
             kind: components["schemas"]["KindEnum"];
@@ -1924,15 +1916,6 @@ export interface components {
              */
             until: string | null;
         };
-        /**
-         * @description * `code` - CODE
-         *     * `data` - DATA
-         *     * `infrastructure` - INFRASTRUCTURE
-         *     * `preemption` - PREEMPTION
-         *     * `unknown` - UNKNOWN
-         * @enum {string}
-         */
-        ClassEnum: "code" | "data" | "infrastructure" | "preemption" | "unknown";
         /** @description Wants clusters that went through `fleet.api.supply.attach`. */
         Cluster: {
             readonly name: string;
@@ -2177,7 +2160,7 @@ export interface components {
              *     * `preemption` - PREEMPTION
              *     * `unknown` - UNKNOWN
              */
-            class: components["schemas"]["ClassEnum"];
+            category: components["schemas"]["DiagnosisCategoryEnum"];
             /**
              * @description what the log shows
              *
@@ -2208,6 +2191,15 @@ export interface components {
             node?: string;
             exit_code?: number;
         };
+        /**
+         * @description * `code` - CODE
+         *     * `data` - DATA
+         *     * `infrastructure` - INFRASTRUCTURE
+         *     * `preemption` - PREEMPTION
+         *     * `unknown` - UNKNOWN
+         * @enum {string}
+         */
+        DiagnosisCategoryEnum: "code" | "data" | "infrastructure" | "preemption" | "unknown";
         Difference: {
             path: string;
             before: {
@@ -2766,9 +2758,17 @@ export interface components {
              *     * `support` - support
              *     * `quota` - quota
              */
-            category: components["schemas"]["CategoryEnum"];
+            category: components["schemas"]["KnownKindCategoryEnum"];
             description: string;
         };
+        /**
+         * @description * `job` - job
+         *     * `policy` - policy
+         *     * `support` - support
+         *     * `quota` - quota
+         * @enum {string}
+         */
+        KnownKindCategoryEnum: "job" | "policy" | "support" | "quota";
         KnownKinds: {
             results: components["schemas"]["KnownKind"][];
         };

@@ -13,7 +13,7 @@ export function FailureCard({ id, attempt }: { id: string; attempt: number }) {
   const { data } = useQuery({ ...attemptsQuery(id), enabled: attempt > 0 });
   const failed = data?.results.filter(({ diagnosis }) => diagnosis).at(-1);
   if (!failed?.diagnosis || !ready) return null;
-  const { class: kind, excerpt = [], message } = failed.diagnosis;
+  const { category: kind, excerpt = [], message } = failed.diagnosis;
   return (
     <Panel title={t('failure.title', { number: failed.number })}>
       <p className={classes['message']}>

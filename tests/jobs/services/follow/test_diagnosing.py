@@ -89,7 +89,7 @@ def test_the_message_of_the_failing_rank_is_the_reason_of_the_job(llama, logs):
     ran, attempt = diagnosed(llama)
     assert ran and attempt.cause == "CodeError"
     said = attempt.diagnosis
-    assert (said["class"], said["symptom"], said["rank"], said["where"]) == (
+    assert (said["category"], said["symptom"], said["rank"], said["where"]) == (
         "code",
         "Exception",
         1,
@@ -169,7 +169,7 @@ def test_a_log_makes_the_cause_more_exact(llama, logs, log, cause, kind):
     logs.texts["llama-worker-0"] = recorded(log)
     books.report("llama", "Failed")
     _, attempt = diagnosed(llama)
-    assert (attempt.cause, attempt.diagnosis["class"]) == (cause, kind)
+    assert (attempt.cause, attempt.diagnosis["category"]) == (cause, kind)
     assert books.job("llama").reason["cause"] == cause
 
 
@@ -207,7 +207,7 @@ def test_what_a_log_says_of_hardware_does_not_overrule_what_the_pods_show(llama,
     logs.texts["llama-worker-0"] = recorded("xid_79")
     books.report("llama", "Failed")
     _, attempt = diagnosed(llama)
-    assert (attempt.cause, attempt.diagnosis["class"]) == ("OutOfMemory", "code")
+    assert (attempt.cause, attempt.diagnosis["category"]) == ("OutOfMemory", "code")
 
 
 def test_a_job_that_succeeds_is_not_touched_by_what_its_log_says(llama, logs):
@@ -251,7 +251,7 @@ def test_an_attempt_without_pods_is_diagnosed_by_what_was_kept_of_them(llama):
     books.report("llama", "Failed")
     Pod.objects.all().delete()
     _, attempt = diagnosed(llama)
-    assert attempt.diagnosis["class"] == "code" and "llama-worker-0" in attempt.diagnosis["message"]
+    assert attempt.diagnosis["category"] == "code" and "llama-worker-0" in attempt.diagnosis["message"]
 
 
 @pytest.mark.parametrize("log", [b"x" * 20_000_000, b"step\n" * 2_000_000, b"\xff\xfe" * 100_000, b""])
@@ -273,7 +273,7 @@ def test_it_is_shown_with_the_attempt(llama, logs, as_admin):
     assert as_admin.get(url).json()["results"][0]["diagnosis"] is None
     diagnosed(llama)
     shown = as_admin.get(url).json()["results"][0]["diagnosis"]
-    assert shown["class"] == "code" and shown["excerpt"][-1] == "ModuleNotFoundError: No module named 'flash_attn'"
+    assert shown["category"] == "code" and shown["excerpt"][-1] == "ModuleNotFoundError: No module named 'flash_attn'"
 
 
 def test_an_attempt_that_goes_on_has_no_diagnosis(llama, logs):
