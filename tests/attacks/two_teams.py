@@ -9,11 +9,17 @@ from django.utils import timezone
 
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.member.client import Access
-from fleet.models import Cluster, Grant, Pod
+from fleet.models import AuditEntry, Cluster, Grant, Pod
+from fleet.services.auditing import audit
+from fleet.services.authorization import namespace_policies
 from fleet.services.members import member_clients
-from jobs.models import Dependent, Job, Policy
+from jobs.core.policies.state_preservation import StateRule
+from jobs.models import Dependent, Job, Policy, PreservedState
+from jobs.queries import BY
 from jobs.services.lifecycle import cycle_requests, provenance
 from jobs.services.lifecycle.provenance import Provenance
+from jobs.services.series import recording
+from jobs.services.series.hours import Owner
 from jobs.services.submission import manifests, submit
 from quotas.models import QuotaGrant
 from tests.attacks import kube_door
@@ -23,6 +29,8 @@ from tests.support.people import person
 from tests.support.world import POLICY, pytorch_job
 
 SECRET = "secret-project"
+AUTHOR = f"author-of-{SECRET}"
+"""Who submits what is the other team's."""
 OURS, THEIRS = ("team-a", "team-a2"), ("team-b", "team-b2")
 ROLES: dict[str, tuple[tuple[str, str], ...]] = {
     "nobody": (),
@@ -49,7 +57,8 @@ def submitted(namespace: str, name: str, **fields: Any) -> Job:
         {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": name, "namespace": namespace}
     ]
     text = yaml.safe_dump_all(documents)
-    submit.apply(manifests.parse(text.encode()), by="test", now=timezone.now())
+    by = AUTHOR if namespace in THEIRS else "test"
+    submit.apply(manifests.parse(text.encode()), by=by, now=timezone.now())
     return Job.objects.get(name=name)
 
 
@@ -87,7 +96,27 @@ def two_teams(*, evicts: str) -> tuple[Job, Job]:
         books.cycle()
     assert Job.objects.filter(state=Job.State.RECLAIMING).count() == 1
     claims_to_be_a_copy(cluster)
+    adds_what_jobs_show_of_themselves(runs)
+    records_values()
+    for namespace in (*OURS, *THEIRS):
+        namespace_policies.save(namespace, {"pod_security": "baseline"}, now=timezone.now())
+    audit.note(AUTHOR, door="rest", address="", request="", verb="mint", kind="Token", name=SECRET)
     return waits, runs
+
+
+def adds_what_jobs_show_of_themselves(job: Job) -> None:
+    """State that a failed attempt left to the next, and a second copy in a cluster that does not answer."""
+    rule = StateRule(alias="CHECKPOINT", json_path="$.checkpoint")
+    value = {"CHECKPOINT": {"value": f"/{SECRET}/7", "attempt": 1, "at": timezone.now().isoformat()}}
+    PreservedState.objects.create(job_id=job.pk, attempt=1, rules=[rule.as_json()], values=value)
+    Job.objects.filter(pk=job.pk).update(preserves_state=True)
+
+
+def records_values() -> None:
+    """Values over time, of two buckets."""
+    now = timezone.now()
+    for seconds in (0, 20, 40):
+        recording.Recorder().run(now + timedelta(seconds=seconds))
 
 
 def add_pods(cluster: Cluster, job: Job) -> None:
@@ -101,6 +130,39 @@ def claims_to_be_a_copy(cluster: Cluster) -> None:
     provenance._reported.clear()
     copy = {"metadata": {"namespace": THEIRS[0], "name": f"{SECRET}-copy", "uid": "x"}}
     Provenance(cluster, {}).report(PYTORCH_JOBS, copy, "says it is a copy", timezone.now())
+
+
+LOOKS: dict[str, tuple[str, ...]] = {
+    "/api/v1/series/": (
+        "metric=waiting,used,starts&by=team",
+        "metric=waiting,used,starts&by=team&name=team-b",
+        "metric=waiting,used&by=queue",
+        "metric=used&by=cluster",
+        "metric=used&by=model",
+        "metric=waiting,used",
+    ),
+    "/api/v1/gpu-hours/": (
+        *(f"by={owner}" for owner in Owner),
+        *(f"by={owner}&form=csv" for owner in Owner),
+        "from=2000-01-01T00:00:00Z&to=2000-01-02T00:00:00Z",
+    ),
+    "/api/v1/attempts/": ("queue=root", "queue=root/shared", "cluster=north", f"queue={SECRET}"),
+    "/api/v1/jobs/groups/": tuple(f"by={field}" for field in (*BY, "label:app")),
+    "/api/v1/jobs/": ("search=secret", "namespace=team-b", "ordering=-created_at", "state=Running&state=Queued"),
+    "/api/v1/jobs/export/": ("form=json", "namespace=team-b"),
+    "/api/v1/events/": ("cluster=north", "queue=root/shared", "namespace=team-b", "search=secret"),
+    "/api/v1/bindings/": ("search=secret",),
+    "/api/v1/queueunits/": ("search=secret", "namespace=team-b"),
+    "/api/v1/speeds/": ("gpus=2&step_seconds=1&gradient_bytes=1000000",),
+    "/api/v1/schemas/fields/": ("api_version=kubeflow.org/v1&kind=PyTorchJob&path=spec",),
+}
+"""Queries of operations that read, beside none."""
+PRIVATE = ("/api/v1/gpu-hours/", "/api/v1/series/?metric=waiting,used,starts&by=team")
+"""Answers in which the other team has no place at all; elsewhere names of namespaces are everybody's."""
+
+
+def looks(path: str) -> list[str]:
+    return [path, *(f"{path}?{query}" for query in LOOKS.get(path, ()))]
 
 
 def known(job: Job) -> dict[str, str]:
@@ -125,7 +187,9 @@ def _names(path: str, job: Job) -> Iterator[dict[str, str]]:
         names["id"] = str(Policy.objects.get(name=f"policy-of-{job.name}").uid)
     if "/dependents/" in path:
         names["id"] = str(Dependent.objects.get(name=job.name).uid)
-    if "/history/" in path or "/tokens/" in path or "/leads/" in path or "/grants/" in path or "/audit/" in path:
+    if "/audit/" in path:
+        names["id"] = str(AuditEntry.objects.earliest("pk").pk)
+    elif "/history/" in path or "/tokens/" in path or "/leads/" in path or "/grants/" in path:
         names["id"] = "1"
     if "/queues/" in path:
         names["name"] = str(_queue())
@@ -164,7 +228,7 @@ def bodies(path: str) -> list[Any]:
             {"lose_cluster": "north"},
             {"drain_cluster": "north"},
             {"add_nodes": {"cluster": "north", "count": 3}},
-            {"raise_quota": {"path": "root/shared", "max": {quotas.GPU: 9}}},
+            {"raise_quota": {"path": "root/shared", "max": {quotas.GPU: 5}}},
         ],
         "/api/v1/jobs/bulk/": [
             {"action": action, "ids": everyone, "preview": True} for action in ("suspend", "resume", "delete")
@@ -186,11 +250,12 @@ _OBJECTS = {
 }  # fmt: skip
 OF_ONE_OBJECT: dict[str, Any] = {
     "queueunits/move": {"queue": "root/lender"},
+    "jobs/resize": {"replicas": 2},
+    **dict.fromkeys(("clusters/impersonation", "clusters/short-lived-tokens"), {"on": False}),
     **dict.fromkeys(
         (
-            "clusters", "clusters/check", "clusters/cordon", "clusters/credentials", "clusters/drain", "clusters/impersonation",
-            "clusters/revive", "clusters/short-lived-tokens",
-            "clusters/silence", "clusters/uncordon", "dependents", "grants", "jobs", "jobs/resize", "jobs/resume",
+            "clusters", "clusters/check", "clusters/cordon", "clusters/credentials", "clusters/drain", "clusters/revive",
+            "clusters/silence", "clusters/uncordon", "dependents", "grants", "jobs", "jobs/resume",
             "jobs/suspend",
             "keys/rotation", "leads", "login/code", "login/token",
             "namespaces", "policies", "queues/drain", "queues/hold", "queues/open", "queues/stop", "second-factor",
