@@ -21,12 +21,4 @@ class Migration(migrations.Migration):
             name='shrinks',
             field=models.JSONField(blank=True, null=True),
         ),
-        migrations.AddIndex(
-            model_name='job',
-            index=models.Index(condition=models.Q(('shrinks__isnull', False)), fields=['state'], name='jobs_shrinking'),
-        ),
-        migrations.AddIndex(
-            model_name='job',
-            index=models.Index(condition=models.Q(('elastic', True)), fields=['state'], name='jobs_elastic'),
-        ),
     ]

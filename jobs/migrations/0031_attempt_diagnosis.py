@@ -25,8 +25,4 @@ class Migration(migrations.Migration):
             name='log_tries',
             field=models.PositiveSmallIntegerField(db_default=0, default=0),
         ),
-        migrations.AddIndex(
-            model_name='attempt',
-            index=models.Index(condition=models.Q(('log_due_at__isnull', False)), fields=['log_due_at'], name='attempts_to_diagnose'),
-        ),
     ]

@@ -13,7 +13,7 @@ from fleet.models import AuditEntry, Pod
 from fleet.services.members import member_clients
 from jobs.models import Job
 from tests.attacks.kube_door import Door
-from tests.attacks.test_hostile_streams import UPGRADE, ask
+from tests.attacks.stream_requests import UPGRADE, ask
 from tests.attacks.two_teams import submitted
 from tests.fleet.builders import by_token
 from tests.support import books

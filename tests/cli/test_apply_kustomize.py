@@ -6,7 +6,10 @@ import pytest
 
 from frontend.cli import kustomize
 from frontend.cli.problems import Problem
-from tests.cli.test_commands import APPLIED
+
+APPLIED = {
+    "results": [{"kind": "PyTorchJob", "namespace": "default", "name": "llama", "action": "created", "warnings": ["w"]}]
+}
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  a: b\n"
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from itertools import combinations
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,13 +14,10 @@ from quotas.core.simulation import Job, simulate_to_fixpoint
 from quotas.core.tree import PreemptPolicy, QueuePolicy
 from tests.quotas.core import forests
 from tests.quotas.core.builders import NOON
+from tests.quotas.core.rights import anywhere, fits_without, in_its_right
 from tests.support.examples import examples
 
 SOME = settings(max_examples=examples(150), deadline=None)
-
-
-def anywhere(_gone):
-    return True
 
 
 @SOME
@@ -40,14 +36,6 @@ def test_it_comes_to_rest_and_stays_there(data):
         assert again.reclaims == [] and again.running.keys() == made.running.keys()
         for key in [key for key in made.running if data.draw(st.booleans())]:
             ledger.release(jobs.pop(key).unit.charge)
-
-
-def fits_without(ledger, preemptor, jobs):
-    with ledger.released(job.charge for job in jobs):
-        charge = preemptor.charge
-        return isinstance(
-            check_admission(ledger, charge.leaf, charge.amounts, preemptible=charge.preemptible), Admitted
-        )
 
 
 @SOME
@@ -92,25 +80,6 @@ def test_it_finds_nobody_for_one_who_is_promised_nothing_below_who_refuses_it(da
     if not isinstance(no, Admitted) and no.bound is Bound.MAX and not preempts:
         promised = admission.promised_below(ledger, charge, no)
         assert promised or reclaim.plan_reclaim(ledger, preemptor, running, anywhere) is None
-
-
-def in_its_right(ledger, preemptor, victims):
-    """By the definition: with these gone, what it takes from others is within the min of its side of the parting."""
-    others = [job for job in victims if job.leaf != preemptor.leaf]
-    way, asked = ledger.path_rows[preemptor.leaf], ledger.vector(preemptor.charge.amounts)
-    with ledger.released(job.charge for job in victims):
-        within = admission.within_min(ledger, asked, way)
-    short = admission.find_short(ledger, asked, way)
-    promised = (asked > 0) & ledger.min[1:].any(axis=0)
-    for job in others:
-        parting = next(step for step, row in enumerate(way) if row in ledger.path_rows[job.leaf])
-        helps = short[parting:].any(axis=0) & (ledger.vector(job.charge.amounts) > 0)
-        if ((helps | promised) & ~within[parting - 1]).any():
-            return False
-    own = sum(ledger.vector(job.charge.amounts) for job in victims if job.leaf == preemptor.leaf)
-    most = np.maximum(ledger.held.used[way[0]], ledger.min[way[0]])
-    swaps = ledger.held.used[way[0]] + asked - own <= most
-    return len(others) == len(victims) or (swaps | ~promised).all()
 
 
 @SOME

@@ -12,7 +12,7 @@ from quotas.core.candidates import Running
 from quotas.core.ledger import Charge, Ledger
 from tests.quotas.core import forests
 from tests.quotas.core.builders import NOON, quota, tree, unit
-from tests.quotas.core.test_reclaim_laws import anywhere, fits_without, in_its_right
+from tests.quotas.core.rights import anywhere, fits_without, in_its_right
 from tests.support.examples import examples
 
 SOME = settings(max_examples=examples(100), deadline=None)

@@ -12,7 +12,7 @@ from simulator.node import entering, launcher
 from simulator.node.isolation import Isolation
 from simulator.node.processes import Ports, Process, prepare
 from simulator.streaming.source import NotEntered
-from tests.simulator.node.test_isolation import SECRET, fetch, home, pod
+from tests.simulator.node.isolated_pods import SECRET, fetch, home, pod
 from tests.support.isolation import needs_isolation
 from tests.support.members import eventually
 

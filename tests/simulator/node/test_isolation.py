@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-import textwrap
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,30 +14,10 @@ import pytest
 from simulator.node import launcher
 from simulator.node.isolation import Isolation, Policy
 from simulator.node.processes import Ports, Process, prepare
+from tests.simulator.node.isolated_pods import SECRET, fetch, pod
 from tests.support.isolation import needs_isolation
 
-SECRET = "the-control-plane's-own-secret"
 Attack = Callable[..., str]
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A control plane's home with its keys, and the folder of one simulated member in it."""
-    home = tmp_path / "convoy"
-    tmp_path.chmod(0o755)
-    (home / "broker").mkdir(parents=True)
-    for name in ("encryption-key", "convoy.sqlite3", "admin-password", "broker/server.conf"):
-        (home / name).write_text(SECRET)
-    monkeypatch.setenv("CONVOY_HOME", str(home))
-    monkeypatch.setenv("CONVOY_BROKER_PASSWORD", SECRET)
-    return home
-
-
-def pod(script: str, uid: str, job: str = "job1", **spec: object) -> dict:
-    container = {"name": "x", "command": ["python3", "-c", textwrap.dedent(script)], **spec.pop("container", {})}  # type: ignore[dict-item]
-    owners = [{"kind": "PyTorchJob", "uid": job, "controller": True}]
-    meta = {"name": uid, "namespace": "default", "uid": uid, "ownerReferences": owners}
-    return {"metadata": meta, "spec": {"containers": [container], **spec}}
 
 
 @pytest.fixture
@@ -53,10 +32,6 @@ def attack(home: Path) -> Attack:
         return launch.log.read_text()
 
     return run
-
-
-def fetch(_kind: str, _namespace: str, _name: str) -> dict[str, str]:
-    return {"token": "s3cret"}
 
 
 @needs_isolation
@@ -262,6 +237,8 @@ REFUSED = """
 import os
 from pathlib import Path
 from simulator.node.isolation import Isolation, Policy, View
+
+__all__ = ["home"]
 home = Path({home!r})
 print(Isolation(View.of({{}}, home), Policy()).refusal("default", home))
 """
