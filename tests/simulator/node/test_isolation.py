@@ -14,8 +14,10 @@ import pytest
 from simulator.node import launcher
 from simulator.node.isolation import Isolation, Policy
 from simulator.node.processes import Ports, Process, prepare
-from tests.simulator.node.isolated_pods import SECRET, fetch, pod
+from tests.simulator.node.isolated_pods import SECRET, fetch, home, pod
 from tests.support.isolation import needs_isolation
+
+__all__ = ["home"]
 
 Attack = Callable[..., str]
 
