@@ -67,7 +67,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
         try:
             await self._join()
         except BaseException:
-            # Nobody disconnects what was never connected.
+            # A socket that was never connected is not disconnected either.
             self._free_place()
             raise
 
@@ -75,7 +75,11 @@ class ChangesConsumer(AsyncWebsocketConsumer):
         # Read before it joins: what is committed from here on is sent, though perhaps after the first heartbeat.
         self.settled = await database_sync_to_async(journal.head)()
         await self.follower.add(self)
-        await self._resume()
+        try:
+            await self._resume()
+        except BaseException:
+            await self.follower.remove(self)
+            raise
         self.heart = asyncio.create_task(self._beat())
         self.heart.add_done_callback(self._heart_stopped)
 

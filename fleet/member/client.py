@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import Any
 from urllib.parse import urlencode
 
@@ -34,6 +34,8 @@ from fleet.member.passing import Passing
 Object = dict[str, Any]
 Params = dict[str, str]
 
+LONGEST_LINE = 2**24
+"""Bytes, more than any object of a watch has."""
 KEEPALIVE: tuple[tuple[int, int, int], ...] = (
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -144,21 +146,6 @@ class MemberClient:
     def get_text(self, path: str, params: Params | None = None) -> str:
         return self._call("GET", path, params).data.decode("utf-8", "replace")
 
-    def get_start(self, path: str, params: Params | None = None, *, limit: int, within_s: float) -> str:
-        """The first ``limit`` bytes of a text, or what came of it within this time: a server may send without end."""
-        response = self._call(
-            "GET", path, params, timeout=urllib3.Timeout(connect=self._timeout_s, read=within_s), stream=True
-        )
-        until, start = monotonic() + within_s, b""
-        try:
-            while len(start) < limit and monotonic() < until and (chunk := response.read1(limit - len(start))):
-                start += chunk
-        except (urllib3.exceptions.HTTPError, OSError) as e:
-            raise errors.MemberAway(f"{self._base}: the answer broke: {type(e).__name__}") from e
-        finally:
-            response.close()
-        return start.decode("utf-8", "replace")
-
     def list(self, path: str, params: Params | None = None) -> Object:
         """The whole collection, read page by page; ``metadata.resourceVersion`` is where a watch may start."""
         items: list[Object] = []
@@ -228,7 +215,7 @@ class MemberClient:
         read_timeout_s: float,
         opened: Callable[[], None] = lambda: None,
     ) -> Iterator[bytes]:
-        """The answer line by line as it arrives (watches, followed logs), without the line ends."""
+        """The answer line by line as it arrives (watches, logs), without the line ends; see `LONGEST_LINE`."""
         timeout = urllib3.Timeout(connect=self._timeout_s, read=read_timeout_s)
         response = self._call("GET", path, params, timeout=timeout, stream=True)
         with self._streams_lock:
@@ -376,12 +363,18 @@ class _GuardedPool(HTTPSConnectionPool):
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    pending = b""
+    """A line longer than `LONGEST_LINE` in pieces: a pod may write without an end, and the line is kept until its own."""
+    pending, size = [], 0
     while chunk := response.read1(65536):
-        *whole, pending = (pending + chunk).split(b"\n")
-        yield from whole
-    if pending:
-        yield pending
+        first, *more = chunk.split(b"\n")
+        pending.append(first)
+        size += len(first)
+        if more or size >= LONGEST_LINE:
+            yield b"".join(pending)
+            yield from more[:-1]
+            pending, size = more[-1:], len(more[-1]) if more else 0
+    if size:
+        yield b"".join(pending)
 
 
 def watch_query(params: Params, resource_version: str, timeout_s: int) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from io import BytesIO
 from typing import Protocol, runtime_checkable
 
 from fleet.kube.requests.status import KubeError
@@ -74,10 +75,10 @@ def _shown(text: bytes, request: Request) -> bytes:
     text = _tail(text, request.query.get("tailLines"))
     if not request.truth("timestamps"):
         return text
-    return b"".join(_TIME + line for line in text.splitlines(keepends=True))
+    return b"".join(_TIME + line for line in BytesIO(text))
 
 
 def _tail(text: bytes, lines: str | None) -> bytes:
     if lines is None or not lines.isdigit():
         return text
-    return b"".join(text.splitlines(keepends=True)[-int(lines) :]) if int(lines) else b""
+    return b"".join(list(BytesIO(text))[-int(lines) :]) if int(lines) else b""

@@ -26,6 +26,7 @@ def _until(held) -> None:
 
 
 def test_it_forgets_a_task_whose_time_comes_while_it_rests(resting_worker):
+    resting_worker.learn(notes)
     with resting_worker.at_work():
         notes.apply_async(("late",), countdown=SOON_S)
         _until(lambda: state.scheduled_requests)

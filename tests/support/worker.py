@@ -43,6 +43,11 @@ class Worker:
         finally:
             filebroker.Channel._get = take  # type: ignore[method-assign]
 
+    def learn(self, task: Any) -> None:
+        """Carries out this task too, which was defined after the worker had started."""
+        self._controller.consumer.update_strategies()
+        assert task.name in self._controller.consumer.strategies
+
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """Ends when what it has begun has ended."""

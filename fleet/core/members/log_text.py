@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from io import BytesIO
 
 _TIME = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d) ")
 
@@ -41,9 +42,14 @@ def last_bytes(chunks: Iterable[bytes], most: int, give_up: int) -> tuple[bytes,
     return bytes(kept[start:]), True
 
 
+def split(text: bytes) -> list[bytes]:
+    """The lines with their ends. A carriage return, as a progress bar prints it, ends none."""
+    return list(BytesIO(text))
+
+
 def select(text: bytes, wanted: Selection) -> bytes:
     """The lines that are wanted, with their ends."""
-    lines: Sequence[bytes] = text.splitlines(keepends=True)
+    lines: Sequence[bytes] = split(text)
     if wanted.since is not None:
         lines = _since(lines, wanted.since)
     if wanted.tail_lines is not None:

@@ -7,7 +7,7 @@ members waiting. Whatever is due is found in the rows, by the task that follows 
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,7 +17,6 @@ from django.db import connection, transaction
 from django.db.models import Min, QuerySet
 from structlog import get_logger
 
-from fleet.core.members import log_text
 from fleet.core.members.typed_values import mapping, mappings, number, text
 from fleet.db import isolation
 from fleet.kube.resources import PODS
@@ -25,7 +24,7 @@ from fleet.member.client import MemberClient, Object
 from fleet.member.errors import MemberAway, MemberError, MemberMissing, MemberRefused
 from fleet.models import ArchivedLog, Cluster, EndedPod
 from fleet.services.logs import storing
-from fleet.services.members import member_clients
+from fleet.services.members import member_clients, pod_logs
 
 log = get_logger(__name__)
 Clock = Callable[[], datetime]
@@ -42,8 +41,6 @@ _TRIES = 5
 _READ_S = 20.0
 _LONGEST = timedelta(minutes=1)
 """For all logs of a pod."""
-_LARGEST = 16
-"""Times what is kept of a container: an answer that is larger is asked for again with fewer lines."""
 _AT_ONCE = 8
 _SLOTS = threading.BoundedSemaphore(_AT_ONCE)
 _busy: set[int] = set()
@@ -160,10 +157,13 @@ def read_logs(client: MemberClient, pod: EndedPod, clock: Clock) -> Found:
     path = PODS.path(pod.namespace, pod.name)
     containers = list(_containers(_same(client, path, pod)))[:CONTAINERS]
     found, deadline = Found(), clock() + _LONGEST
+    bounds = pod_logs.Bounds(settings.CONVOY_LOGS.container_lines, settings.CONVOY_LOGS.container_bytes)
     for at, (container, previous) in enumerate(containers):
+        source = pod_logs.Source(pod.namespace, pod.name, container, previous, timestamps=True)
         try:
-            lines = partial(_lines, client, f"{path}/log", container, previous, lambda: clock() > deadline)
-            content, is_cut = _tail(lines)
+            content, is_cut = pod_logs.tail(
+                client, source, bounds, read_timeout_s=_READ_S, is_over=lambda: clock() > deadline
+            )
         except MemberRefused as e:
             if not previous:
                 found.missing.append(f"{container}: {e.message}")
@@ -201,27 +201,3 @@ def _containers(manifest: Object) -> Iterator[tuple[str, bool]]:
             yield name, False
             if restarts.get(name, 0) > 0:
                 yield name, True
-
-
-def _lines(
-    client: MemberClient, path: str, container: str, previous: bool, is_over: Callable[[], bool], most: int
-) -> Iterator[bytes]:
-    """The last lines of a container, with their ends and times. Raises MemberAway when the time for the pod is over."""
-    params = {"container": container, "timestamps": "true", "tailLines": str(most)}
-    params |= {"previous": "true"} if previous else {}
-    with closing(client.stream_lines(path, params, read_timeout_s=_READ_S)) as lines:  # type: ignore[type-var]  # a generator
-        for line in lines:
-            if is_over():
-                raise MemberAway(f"the log of {container} did not come within {_LONGEST.total_seconds():.0f} s")
-            yield line + b"\n"
-
-
-def _tail(lines: Callable[[int], Iterator[bytes]]) -> tuple[bytes, bool]:
-    """The end of a log, and whether there is more of it. Members count lines, and count bytes from the front only."""
-    bounds = settings.CONVOY_LOGS
-    for most in (bounds.container_lines, max(bounds.container_lines // 32, 1), 1):
-        tail = log_text.last_bytes(lines(most), bounds.container_bytes, _LARGEST * bounds.container_bytes)
-        if tail is not None:
-            content, is_cut = tail
-            return content, is_cut or content.count(b"\n") >= most
-    return b"", True

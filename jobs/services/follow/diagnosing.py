@@ -132,7 +132,7 @@ def _of_log(pod: Pod, container: Mapping[str, Any], author: str, *, is_last_try:
         client = member_clients.client(pod.cluster, timeout_s=pod_logs.ANSWER_S)
         client = impersonation.in_name_of_author(client, pod.cluster, author)
         return symptoms.read(
-            pod_logs.tail(client, pod, container=str(container.get("name") or ""), previous=has_restarted)
+            pod_logs.text(client, pod, container=str(container.get("name") or ""), previous=has_restarted)
         )
     except MemberAway as e:
         if not is_last_try:

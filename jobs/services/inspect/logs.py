@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from fleet.core.members import log_text
 from fleet.core.members.log_text import Selection
 from fleet.errors import NotFound, Unavailable
 from fleet.kube import resources
@@ -113,7 +114,8 @@ def _kept(pod: Pod) -> EndedPod | None:
 
 
 def _kept_lines(ended: EndedPod, query: Query) -> Iterator[bytes]:
-    yield from archive.text_of(ended, Selection(tail_lines=query.tail)).content.splitlines()
+    content = archive.text_of(ended, Selection(tail_lines=query.tail)).content
+    yield from (line.removesuffix(b"\n") for line in log_text.split(content))
 
 
 def _live(job: Job, query: Query) -> Pod | None:

@@ -100,7 +100,7 @@ def _of_pod(pod: Pod, client: MemberClient | None) -> tuple[list[Fact], str]:
     if client is None:
         return [], f"no log of {pod.name}: {pod.cluster} does not answer"
     try:
-        return facts.read(pod_logs.tail(client, pod, timestamps=True), pod.name), ""
+        return facts.read(pod_logs.text(client, pod, timestamps=True), pod.name), ""
     except MemberError as e:
         return [], f"no log of {pod.name}: {e.message}"[:300]
 

@@ -178,6 +178,26 @@ def test_no_socket_stays_open_whose_rights_cannot_be_looked_at(port, admin, monk
     assert closed.value.rcvd.code == 1013
 
 
+def test_a_socket_that_failed_after_it_had_joined_is_followed_no_more(port, admin, monkeypatch):
+    left = []
+
+    class Kept(consumers.Follower):
+        async def add(self, socket):
+            pass
+
+        async def remove(self, socket):
+            left.append(socket)
+
+    async def broken(self):
+        raise ValueError("unforeseen")
+
+    monkeypatch.setattr(consumers.ChangesConsumer, "_follow", lambda _: Kept())
+    monkeypatch.setattr(consumers.ChangesConsumer, "_resume", broken)
+    with pytest.raises(ConnectionClosed), listen(port, admin) as line:
+        line.recv(timeout=10)
+    assert len(left) == 1
+
+
 def test_sockets_that_did_not_come_about_are_not_counted(port, admin, monkeypatch):
     class Broken(consumers.Follower):
         async def add(self, socket):

@@ -254,12 +254,21 @@ def test_an_attempt_without_pods_is_diagnosed_by_what_was_kept_of_them(llama):
     assert attempt.diagnosis["category"] == "code" and "llama-worker-0" in attempt.diagnosis["message"]
 
 
+def test_the_exception_is_found_after_a_progress_bar_of_one_endless_line(llama, logs):
+    pod(llama, "llama-worker-0", **FAILED)
+    progress = b"\r".join(b"%6d/99999 [========>........]" % step for step in range(99999))
+    logs.texts["llama-worker-0"] = progress + b"\n" + recorded("value_error_of_one_rank")
+    books.report("llama", "Failed")
+    _, attempt = diagnosed(llama)
+    assert attempt.diagnosis.get("where") == "train.py:163 in main"
+
+
 @pytest.mark.parametrize("log", [b"x" * 20_000_000, b"step\n" * 2_000_000, b"\xff\xfe" * 100_000, b""])
 def test_a_huge_or_broken_log_is_read_within_bounds(llama, logs, log):
     pod(llama, "llama-worker-0", **FAILED)
     logs.texts["llama-worker-0"] = log
     client = member_clients.client(llama.cluster)
-    assert len(pod_logs.tail(client, Pod.objects.get())) <= pod_logs.BYTES
+    assert len(pod_logs.text(client, Pod.objects.get())) <= pod_logs.Bounds().bytes
     books.report("llama", "Failed")
     ran, attempt = diagnosed(llama)
     assert ran and len(json.dumps(attempt.diagnosis)) < 5_000
