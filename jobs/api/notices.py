@@ -18,6 +18,7 @@ SHOWN = 500
 
 
 class NoticeSerializer(serializers.ModelSerializer[Notice]):
+    attempt = serializers.IntegerField()
     cluster = serializers.CharField(source="cluster_name")
     scope = serializers.CharField(
         help_text="Pods: only those of the node; Job: all pods, because too few would be left"

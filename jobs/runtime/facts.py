@@ -86,7 +86,7 @@ def _of_line(line: str) -> Iterable[Fact]:
     if name.startswith("torchelastic."):
         return _of_torchrun(name, event)
     reader = _DLROVER.get(name)
-    # A span is told at its end: what its beginning knows, its end knows too.
+    # The end of a span repeats what its beginning states.
     return reader(event) if reader and event.get("event_type") != "BEGIN" else ()
 
 
@@ -255,12 +255,12 @@ def _with_true_steps(facts: list[Fact]) -> list[Fact]:
     So the step of each is the one that the next line names. The last one goes on at the distance of the two before it.
     """
     places = [n for n, fact in enumerate(facts) if fact.kind is Kind.CHECKPOINT and fact.tier == "memory"]
-    told = [facts[place].step or 0 for place in places]
-    if len(told) < 2:
+    steps = [facts[place].step or 0 for place in places]
+    if len(steps) < 2:
         return facts
-    last = told[-1] + max(told[-1] - told[-2], told[1] - told[0], 0)
-    if len(told) == 2 and told[0] == told[1]:
-        last = 2 * told[0]
-    for place, step in zip(places, [*told[1:], last], strict=True):
+    last = steps[-1] + max(steps[-1] - steps[-2], steps[1] - steps[0], 0)
+    if len(steps) == 2 and steps[0] == steps[1]:
+        last = 2 * steps[0]
+    for place, step in zip(places, [*steps[1:], last], strict=True):
         facts[place] = replace(facts[place], step=step)
     return facts

@@ -17,7 +17,7 @@ Words = Annotated[list[str], typer.Argument(metavar="[KIND] NAME", help="A job's
 def checkpoints(context: typer.Context, words: Words, namespace: session.Namespace = DEFAULT_NAMESPACE) -> None:
     """List a job's checkpoints, oldest first: step, where it was saved, and how that ended."""
     run = session.session_of(context)
-    said = runtime_of(run, words, namespace)
+    runtime = runtime_of(run, words, namespace)
     now = run.now()
     rows = [
         [
@@ -27,16 +27,16 @@ def checkpoints(context: typer.Context, words: Words, namespace: session.Namespa
             human.age(each["at"], now) if each["at"] else human.NONE,
             each["pod"],
         ]
-        for each in said["checkpoints"]
+        for each in runtime["checkpoints"]
     ]
-    _warn(run, said)
+    _warn(run, runtime)
     run.screen.table(["STEP", "TIER", "STATE", "AGE", "POD"], rows)
 
 
 def ranks(context: typer.Context, words: Words, namespace: session.Namespace = DEFAULT_NAMESPACE) -> None:
     """List a job's pods with their nodes and the ranks that the runtime gave them."""
     run = session.session_of(context)
-    said = runtime_of(run, words, namespace)
+    runtime = runtime_of(run, words, namespace)
     rows = [
         [
             each["pod"],
@@ -45,21 +45,21 @@ def ranks(context: typer.Context, words: Words, namespace: session.Namespace = D
             _count(each["world_size"]),
             _count(each["restarts"]),
         ]
-        for each in said["ranks"]
+        for each in runtime["ranks"]
     ]
-    _warn(run, said)
+    _warn(run, runtime)
     run.screen.table(["POD", "NODE", "RANKS", "WORLD", "RESTARTS"], rows)
 
 
 def runtime_of(run: Session, words: list[str], namespace: str) -> Item:
     kind, name = kind_and_name(run, words)
     item = session.one(run.api, kind, name, namespace)
-    said: Item = run.api.get(session.job_path(item, "runtime"))
-    return said
+    runtime: Item = run.api.get(session.job_path(item, "runtime"))
+    return runtime
 
 
-def _warn(run: Session, said: Item) -> None:
-    for warning in said["warnings"]:
+def _warn(run: Session, runtime: Item) -> None:
+    for warning in runtime["warnings"]:
         run.screen.note(warning)
 
 

@@ -41,7 +41,7 @@ _RETRY_AFTER = (timedelta(seconds=5), timedelta(seconds=20), timedelta(seconds=6
 """After a member did not answer; then the pods have to do."""
 _places = BoundedSemaphore(_AT_ONCE)
 
-Said = tuple[PodEnd, Finding]
+PodFinding = tuple[PodEnd, Finding]
 
 
 def run(job_uid: UUID, number: int, now: datetime) -> bool:
@@ -76,10 +76,10 @@ def _diagnose(attempt: Attempt, now: datetime) -> bool:
         failure = _stored(attempt)
     is_last_try = attempt.log_tries >= len(_RETRY_AFTER)
     try:
-        said = _read(_ended_first(key), attempt.job.submitted_by, is_last_try=is_last_try)
+        findings = _read(_ended_first(key), attempt.job.submitted_by, is_last_try=is_last_try)
     except MemberAway:
         return False
-    _store(attempt, diagnose(failure, said), now)
+    _store(attempt, diagnose(failure, findings), now)
     return True
 
 
@@ -114,13 +114,13 @@ def _ended_at(container: Mapping[str, Any]) -> str:
     return str(_termination(container).get("finishedAt") or "")
 
 
-def _read(pods: Sequence[tuple[Pod, Mapping[str, Any]]], author: str, *, is_last_try: bool) -> list[Said]:
-    said = []
+def _read(pods: Sequence[tuple[Pod, Mapping[str, Any]]], author: str, *, is_last_try: bool) -> list[PodFinding]:
+    findings = []
     for pod, container in pods:
         finding = _of_log(pod, container, author, is_last_try=is_last_try) or _of_message(_termination(container))
         if finding:
-            said.append((evidence.pod_end(pod), finding))
-    return said
+            findings.append((evidence.pod_end(pod), finding))
+    return findings
 
 
 def _of_log(pod: Pod, container: Mapping[str, Any], author: str, *, is_last_try: bool) -> Finding | None:

@@ -2992,7 +2992,6 @@ export interface components {
             pods: components["schemas"]["PodOnNode"][];
         };
         Notice: {
-            /** Format: int64 */
             attempt: number;
             cluster: string;
             pod: string;
