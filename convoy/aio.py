@@ -7,7 +7,7 @@ from typing import Self
 from convoy import flows, types
 from convoy.flows import Manifests
 from convoy.http import NonBlocking
-from convoy.views import Explanation, JobList, job_html, job_line, message_of
+from convoy.views import Explanation, JobList, JobView
 
 
 class AsyncFleet:
@@ -50,41 +50,12 @@ class AsyncFleet:
         return f"AsyncFleet({str(self._http.client.base_url).removesuffix('api/v1/')!r})"
 
 
-class AsyncJob:
-    """A job as it was when it was last read; ``value`` is all that the server said of it."""
+class AsyncJob(JobView):
+    """A job, and what can be done with it."""
 
     def __init__(self, http: NonBlocking, value: types.JobDetail) -> None:
-        self._http, self.value = http, value
-
-    @property
-    def uid(self) -> str:
-        return self.value["id"]
-
-    @property
-    def name(self) -> str:
-        return self.value["name"]
-
-    @property
-    def namespace(self) -> str:
-        return self.value["namespace"]
-
-    @property
-    def kind(self) -> str:
-        return self.value["kind"]
-
-    @property
-    def state(self) -> str:
-        return self.value["state"]
-
-    @property
-    def cluster(self) -> str:
-        """Empty while it is placed nowhere."""
-        return self.value["cluster"] or ""
-
-    @property
-    def reason(self) -> str:
-        """Why it is in its state, in a sentence."""
-        return message_of(self.value)
+        super().__init__(value)
+        self._http = http
 
     async def refresh(self) -> Self:
         return await self._take(flows.job_of(self.uid))
@@ -144,9 +115,3 @@ class AsyncJob:
     async def _take(self, flow: flows.Flow[types.JobDetail]) -> Self:
         self.value = await self._http.run(flow)
         return self
-
-    def __repr__(self) -> str:
-        return f"<{job_line(self.value)}>"
-
-    def _repr_html_(self) -> str:
-        return job_html(self.value)

@@ -7,7 +7,7 @@ from typing import Self
 from convoy import flows, types
 from convoy.flows import Manifests
 from convoy.http import Blocking
-from convoy.views import Explanation, JobList, job_html, job_line, message_of
+from convoy.views import Explanation, JobList, JobView
 
 
 class Fleet:
@@ -50,41 +50,12 @@ class Fleet:
         return f"Fleet({str(self._http.client.base_url).removesuffix('api/v1/')!r})"
 
 
-class Job:
-    """A job as it was when it was last read; ``value`` is all that the server said of it."""
+class Job(JobView):
+    """A job, and what can be done with it."""
 
     def __init__(self, http: Blocking, value: types.JobDetail) -> None:
-        self._http, self.value = http, value
-
-    @property
-    def uid(self) -> str:
-        return self.value["id"]
-
-    @property
-    def name(self) -> str:
-        return self.value["name"]
-
-    @property
-    def namespace(self) -> str:
-        return self.value["namespace"]
-
-    @property
-    def kind(self) -> str:
-        return self.value["kind"]
-
-    @property
-    def state(self) -> str:
-        return self.value["state"]
-
-    @property
-    def cluster(self) -> str:
-        """Empty while it is placed nowhere."""
-        return self.value["cluster"] or ""
-
-    @property
-    def reason(self) -> str:
-        """Why it is in its state, in a sentence."""
-        return message_of(self.value)
+        super().__init__(value)
+        self._http = http
 
     def refresh(self) -> Self:
         return self._take(flows.job_of(self.uid))
@@ -144,9 +115,3 @@ class Job:
     def _take(self, flow: flows.Flow[types.JobDetail]) -> Self:
         self.value = self._http.run(flow)
         return self
-
-    def __repr__(self) -> str:
-        return f"<{job_line(self.value)}>"
-
-    def _repr_html_(self) -> str:
-        return job_html(self.value)

@@ -87,3 +87,46 @@ class Explanation:
         return f"<p>{head}</p>{table(('Cluster', 'Verdict', 'Why'), self._rows())}" + (
             f"<ul>{changes}</ul>" if changes else ""
         )
+
+
+class JobView:
+    """A job as it was when it was last read; ``value`` is the whole answer of the server."""
+
+    def __init__(self, value: types.JobDetail) -> None:
+        self.value = value
+
+    @property
+    def uid(self) -> str:
+        return self.value["id"]
+
+    @property
+    def name(self) -> str:
+        return self.value["name"]
+
+    @property
+    def namespace(self) -> str:
+        return self.value["namespace"]
+
+    @property
+    def kind(self) -> str:
+        return self.value["kind"]
+
+    @property
+    def state(self) -> str:
+        return self.value["state"]
+
+    @property
+    def cluster(self) -> str:
+        """Empty while it is placed nowhere."""
+        return self.value["cluster"] or ""
+
+    @property
+    def reason(self) -> str:
+        """Why it is in its state, in a sentence."""
+        return message_of(self.value)
+
+    def __repr__(self) -> str:
+        return f"<{job_line(self.value)}>"
+
+    def _repr_html_(self) -> str:
+        return job_html(self.value)
