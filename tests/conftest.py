@@ -17,8 +17,9 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from fleet.api.http.recent_checks import RECENT
 from fleet.api.sign_in.signing_in import ATTEMPTS
 from fleet.db import isolation
+from fleet.limits import Buckets
 from fleet.models import Cluster, Grant
-from fleet.services.auditing import refused_sign_ins
+from fleet.services.auditing import audit, refusal_counts
 from tests.support import emptying, examples, template
 from tests.support.fixtures import resting_worker
 from tests.support.kept import pytest_runtest_teardown
@@ -52,11 +53,16 @@ def emptied_tables() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def refused_sign_ins_are_not_written() -> Iterator[None]:
+def counts_of_refusals_are_not_written() -> Iterator[None]:
     """A thread that wrote them would write into the database of another test."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(refused_sign_ins.Writer, "start", lambda writer: threading.current_thread())
+        patch.setattr(refusal_counts.Writer, "start", lambda writer: threading.current_thread())
         yield
+
+
+@pytest.fixture(autouse=True)
+def refused_writes_of_other_tests_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "SINGLY", Buckets(0.2, 60))
 
 
 @pytest.fixture(scope="session", autouse=True)

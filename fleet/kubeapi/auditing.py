@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fleet.changes.audit_context import Asking
+from fleet.errors import Forbidden
 from fleet.kube.server.request import Request
 from fleet.kube.server.verbs import is_dry
 from fleet.kubeapi.objects.kinds import Target
@@ -19,10 +20,14 @@ VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"
 
 @contextmanager
 def asking(asked: Request, target: Target, user: Any) -> Iterator[None]:
-    """Nothing for what only reads, or only tries; but whatever is answered with a Secret."""
+    """Nothing for what only reads, or only tries what is allowed; but whatever is answered with a Secret."""
     is_try = asked.method in VERBS and is_dry(asked)
     is_shown = target.kind.name == SECRET and asked.method != "POST"
-    if not is_shown and (is_try or asked.method not in VERBS):
+    if not is_shown and is_try:
+        with _trying(asked, target, user):
+            yield
+        return
+    if not is_shown and asked.method not in VERBS:
         yield
         return
     with audit.asking(user.get_username, door="kubectl", address=asked.address, request=_line(asked)) as this:
@@ -37,6 +42,18 @@ def asking(asked: Request, target: Target, user: Any) -> Iterator[None]:
         if is_shown and not this.lines:
             # It changed nothing, and was answered with the object as it is.
             audit.done(this, verb=READ)
+
+
+@contextmanager
+def _trying(asked: Request, target: Target, user: Any) -> Iterator[None]:
+    """A dry run of what the caller may not do is a probe, and leaves a line as the write itself would."""
+    try:
+        yield
+    except Forbidden as e:
+        this = Asking(audit.snapshot_row, user.get_username, "kubectl", asked.address, _line(asked))
+        _describe(this, asked, target)
+        audit.refused(this, e.status, f"dry run: {e.message}")
+        raise
 
 
 def _describe(this: Asking, asked: Request, target: Target) -> None:

@@ -18,9 +18,11 @@ from fleet import consumers
 from fleet.changes import journal
 from fleet.services.authorization import access
 from jobs.models import Job
-from tests.attacks.kube_door import ask_as
+from tests.attacks.kube_door import PROXY, Door, ask_as
 from tests.attacks.two_teams import (
+    H100,
     LOOKS,
+    OURS,
     PRIVATE,
     ROLES,
     SECRET,
@@ -37,9 +39,10 @@ BACKEND = "fleet.api.sign_in.passwords.PasswordBackend"
 TABLE = b"application/json;as=Table;g=meta.k8s.io;v=v1"
 
 
-@pytest.fixture(params=["ours", "theirs"])
+@pytest.fixture(params=["ours", "theirs", "ours by model"])
 def jobs(db: None, request: Any) -> tuple[Job, Job]:
-    return two_teams(evicts=request.param)
+    evicts, _, by_model = request.param.partition(" ")
+    return two_teams(evicts=evicts, by_model=bool(by_model))
 
 
 def around(content: bytes, word: str = SECRET) -> str:
@@ -101,6 +104,16 @@ def test_rest_names_them_to_who_may_see_every_team(as_admin: Any, jobs: tuple[Jo
     assert [each for each in NAMED if each not in " ".join(leaks)] == []
     secret = as_admin.get(f"/api/v1/jobs/{jobs[1].uid}/").json()
     assert SECRET in str(secret["preserved_state"])
+    assert [copy["cluster"] for copy in secret["other_copies"]] == ["south"]
+
+
+@pytest.mark.django_db
+def test_what_they_wait_for_is_by_model() -> None:
+    """Else the tests above would say nothing of quotas by GPU model."""
+    two_teams(evicts="ours", by_model=True)
+    runs, takes = Job.objects.get(name=f"{SECRET}-runs"), Job.objects.get(name="mine-takes")
+    assert runs.charge and runs.charge[H100] == 4
+    assert takes.reason and SECRET in str(takes.reason["quota"]["from_jobs"])
 
 
 @pytest.mark.django_db
@@ -165,6 +178,32 @@ def test_kubectl_reads_them_all_as_an_admin(admin: Any) -> None:
         for kind in ("pytorchjobs", "queueunits", "events", "pods", "works", "secrets", "watch=true")
         if kind not in leaks
     ] == []
+
+
+WAYS = ("exec", "attach", "portforward", "log", "status", "ephemeralcontainers", "eviction", "binding", "")
+"""Into a pod, or to what is said of it."""
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("role", ROLES)
+def test_no_way_into_a_pod_tells_whether_another_team_has_it(role: str) -> None:
+    """Nor at the member: the answer about a pod that is there is the answer about one that is not."""
+    two_teams(evicts="ours")
+    there, absent = f"{SECRET}-runs-master-0", f"{SECRET}-none-master-0"
+    door = Door(member_of(role))
+
+    def answers(namespace: str, name: str) -> dict[str, tuple[int, str]]:
+        found = {}
+        for root, way, method in product(("", PROXY), WAYS, ("GET", "POST")):
+            path = "/".join(filter(None, (f"{root}/api/v1/namespaces/{namespace}/pods/{name}", way)))
+            code, answer = door.exchange(method, path, query="command=true&container=x")
+            found[f"{method} {path.replace(name, '')}"] = (code, answer.decode().replace(name, ""))
+        return found
+
+    for namespace in (THEIRS[0], OURS[0]):
+        about = answers(namespace, there)
+        assert about == answers(namespace, absent)
+        assert {code for code, _ in about.values()} <= {400, 403, 404, 405, 503}
 
 
 @pytest.mark.django_db

@@ -1,5 +1,6 @@
 """Two teams on one fleet whose jobs stand in each other's way in every way there is, and what each API is asked for then."""
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -14,9 +15,10 @@ from fleet.services.auditing import audit
 from fleet.services.authorization import namespace_policies
 from fleet.services.members import member_clients
 from jobs.core.policies.state_preservation import StateRule
-from jobs.models import Dependent, Job, Policy, PreservedState
+from jobs.events import record_event
+from jobs.models import Attempt, Dependent, Job, Policy, PreservedState, Work
 from jobs.queries import BY
-from jobs.services.lifecycle import cycle_requests, provenance
+from jobs.services.lifecycle import cycle_requests, other_copies, provenance
 from jobs.services.lifecycle.provenance import Provenance
 from jobs.services.series import recording
 from jobs.services.series.hours import Owner
@@ -32,6 +34,8 @@ SECRET = "secret-project"
 AUTHOR = f"author-of-{SECRET}"
 """Who submits what is the other team's."""
 OURS, THEIRS = ("team-a", "team-a2"), ("team-b", "team-b2")
+H100 = f"{quotas.GPU}:h100"
+MODELS = {"h100": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}}
 ROLES: dict[str, tuple[tuple[str, str], ...]] = {
     "nobody": (),
     "viewer": tuple((Grant.Role.VIEWER, namespace) for namespace in OURS),
@@ -62,24 +66,26 @@ def submitted(namespace: str, name: str, **fields: Any) -> Job:
     return Job.objects.get(name=name)
 
 
-def two_teams(*, evicts: str) -> tuple[Job, Job]:
+def two_teams(*, evicts: str, by_model: bool = False) -> tuple[Job, Job]:
     """A job of each team that has to do with jobs of the other; ``evicts`` names the namespace whose job takes its due back.
 
     A queue of both in which the first blocks the others, quota that one lends and the other takes back, nodes that are
-    kept, and an object in a member that claims to be a copy.
+    kept, and an object in a member that claims to be a copy. ``by_model``: quotas count the GPUs of a model as well.
     """
     lender, borrower = (OURS[1], THEIRS[1]) if evicts == "ours" else (THEIRS[1], OURS[1])
     cluster = books.a_cluster("north", gpus=9)
     cluster.access = member_clients.stored(Access("https://127.0.0.1:1"))
     cluster.save()
+    cluster.nodes.update(labels=MODELS["h100"])
     block = {"queue-policy": "Block"}
     leaves = [
-        quotas.leaf("shared", **quotas.gpus(4, 4), namespaces=[OURS[0], THEIRS[0]], attributes=block),
-        quotas.leaf("lender", lender, **quotas.gpus(2, 4)),
-        quotas.leaf("borrower", borrower, **quotas.gpus(0, 4)),
+        quotas.leaf("shared", **gpus(4, 4, by_model), namespaces=[OURS[0], THEIRS[0]], attributes=block),
+        quotas.leaf("lender", lender, **gpus(2, 4, by_model)),
+        quotas.leaf("borrower", borrower, **gpus(0, 4, by_model)),
     ]
-    total = {**quotas.PLENTY, quotas.GPU: 6}
-    quotas.apply_tree(*leaves, total=total)
+    total = {**quotas.PLENTY, quotas.GPU: 6, **({H100: 6} if by_model else {})}
+    attributes = {"flavors": json.dumps(MODELS)} if by_model else None
+    quotas.apply_tree(*leaves, total=total, attributes=attributes)
     names = {"ours": {lender: "mine", borrower: SECRET}, "theirs": {lender: SECRET, borrower: "mine"}}[evicts]
     submitted(THEIRS[0], f"{SECRET}-runs", gpus=4)
     submitted(borrower, f"{names[borrower]}-borrows", gpus=2)
@@ -104,8 +110,23 @@ def two_teams(*, evicts: str) -> tuple[Job, Job]:
     return waits, runs
 
 
+def gpus(low: int, high: int, by_model: bool) -> dict[str, Any]:
+    limits = quotas.gpus(low, high)
+    return {key: {**each, H100: each[quotas.GPU]} for key, each in limits.items()} if by_model else limits
+
+
 def adds_what_jobs_show_of_themselves(job: Job) -> None:
     """State that a failed attempt left to the next, and a second copy in a cluster that does not answer."""
+    former = Work.objects.get(job_uid=job.uid)
+    Work.objects.filter(pk=former.pk).update(attempt=2)
+    Attempt.objects.filter(job=job).update(number=2)
+    south = books.a_cluster("south", gpus=0)
+    Cluster.objects.filter(pk=south.pk).update(state=Cluster.State.NOT_READY)
+    former.pk, former.cluster, former.state = None, south, Work.State.WITHDRAWING
+    former.save(force_insert=True)
+    Job.objects.filter(pk=job.pk).update(attempt=2)
+    job.refresh_from_db()
+    record_event(job, other_copies.POSSIBLE, other_copies.warning(job, 2), timezone.now())
     rule = StateRule(alias="CHECKPOINT", json_path="$.checkpoint")
     value = {"CHECKPOINT": {"value": f"/{SECRET}/7", "attempt": 1, "at": timezone.now().isoformat()}}
     PreservedState.objects.create(job_id=job.pk, attempt=1, rules=[rule.as_json()], values=value)

@@ -11,8 +11,9 @@ from fleet.api.http import limits as rest
 from fleet.api.sign_in import signing_in
 from fleet.limits import Buckets, Limited, Limits
 from fleet.models import AuditEntry
-from fleet.services.auditing import audit_chain, refused_sign_ins
-from fleet.services.auditing.refused_sign_ins import OTHERS, Refusal, RefusedSignIns
+from fleet.services.auditing import audit_chain, refusal_counts
+from fleet.services.auditing.refusal_counts import OTHERS, RefusalCounts
+from fleet.services.auditing.refused_sign_ins import Refusal
 from tests.support.people import person
 
 pytestmark = pytest.mark.django_db
@@ -27,24 +28,24 @@ def lines() -> list[tuple[str, str, int, bool]]:
 
 
 def test_it_writes_one_line_for_each_address_and_minute_with_their_number():
-    refused = RefusedSignIns()
+    refused = RefusalCounts()
     for number in range(500):
-        refused.count("10.0.0.1", PASSWORDS, NOW + timedelta(seconds=number / 20))
+        refused.count(PASSWORDS.of("10.0.0.1"), NOW + timedelta(seconds=number / 20))
         if number % 100 == 0:
             refused.write(NOW)
-    refused.count("10.0.0.2", PASSWORDS, NOW)
+    refused.count(PASSWORDS.of("10.0.0.2"), NOW)
     refused.write(NOW)
     assert lines() == [("10.0.0.1", "sign-in", 500, False), ("10.0.0.2", "sign-in", 1, False)]
     refused.write(OVER)
     assert lines() == [("10.0.0.1", "sign-in", 500, True), ("10.0.0.2", "sign-in", 1, True)] and not refused.is_open
-    refused.count("10.0.0.1", PASSWORDS, OVER)
+    refused.count(PASSWORDS.of("10.0.0.1"), OVER)
     refused.write(OVER, last=True)
     assert lines()[2:] == [("10.0.0.1", "sign-in", 1, True)]
 
 
 def test_its_lines_are_in_the_chain_once_their_minute_is_over():
-    refused = RefusedSignIns()
-    refused.count("10.0.0.1", PASSWORDS, NOW)
+    refused = RefusalCounts()
+    refused.count(PASSWORDS.of("10.0.0.1"), NOW)
     refused.write(NOW)
     assert audit_chain.link_new(NOW + timedelta(seconds=30)) == 0
     refused.write(OVER)
@@ -52,10 +53,10 @@ def test_its_lines_are_in_the_chain_once_their_minute_is_over():
 
 
 def test_its_memory_is_bounded_also_while_the_database_is_away():
-    refused, minutes, number = RefusedSignIns(addresses=3), 20, 50
+    refused, minutes, number = RefusalCounts(sorts=3), 20, 50
     for minute in range(minutes):
         for address in range(number):
-            refused.count(f"10.0.{minute}.{address}", PASSWORDS, NOW + timedelta(minutes=minute))
+            refused.count(PASSWORDS.of(f"10.0.{minute}.{address}"), NOW + timedelta(minutes=minute))
     refused.write(NOW + timedelta(minutes=minutes))
     written = lines()
     assert len(written) <= 2 * 3 + minutes and sum(line[2] for line in written) == minutes * number
@@ -63,9 +64,9 @@ def test_its_memory_is_bounded_also_while_the_database_is_away():
 
 
 def test_addresses_beyond_the_bound_share_a_line():
-    refused = RefusedSignIns(addresses=3)
+    refused = RefusalCounts(sorts=3)
     for number in range(50):
-        refused.count(f"10.0.0.{number}", PASSWORDS, NOW)
+        refused.count(PASSWORDS.of(f"10.0.0.{number}"), NOW)
     refused.write(OVER)
     assert [line[:3] for line in lines()] == [
         *((f"10.0.0.{number}", "sign-in", 1) for number in range(3)), (OTHERS, "sign-in", 47),
@@ -74,8 +75,8 @@ def test_addresses_beyond_the_bound_share_a_line():
 
 @pytest.mark.django_db(transaction=True)
 def test_what_could_not_be_written_is_written_when_the_database_answers_again():
-    refused = RefusedSignIns()
-    refused.count("10.0.0.1", PASSWORDS, NOW)
+    refused = RefusalCounts()
+    refused.count(PASSWORDS.of("10.0.0.1"), NOW)
 
     def away(*_: object) -> None:
         raise OperationalError("away")
@@ -88,8 +89,8 @@ def test_what_could_not_be_written_is_written_when_the_database_answers_again():
 
 @pytest.fixture
 def counted(monkeypatch):
-    mine = RefusedSignIns()
-    monkeypatch.setattr(refused_sign_ins._of_this_process, "refused", mine)
+    mine = RefusalCounts()
+    monkeypatch.setattr(refusal_counts._of_this_process, "refused", mine)
 
     def write() -> list[tuple[str, str, int, bool]]:
         AuditEntry.objects.all().delete()

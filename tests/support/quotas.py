@@ -21,10 +21,12 @@ def leaf(name: str, namespace: str = "", *children: dict[str, Any], **fields: An
     return {**body, "children": list(children)} if children else body
 
 
-def apply_tree(*children: dict[str, Any], total: dict[str, Any] | None = None) -> None:
+def apply_tree(
+    *children: dict[str, Any], total: dict[str, Any] | None = None, attributes: dict[str, str] | None = None
+) -> None:
     """Applies a tree whose root has room for everything, or ``total``."""
     whole = total or PLENTY
-    body = manifest(quota("root", whole, whole, *children))
+    body = manifest(quota("root", whole, whole, *children, **({"attributes": attributes} if attributes else {})))
     trees.apply(body, by="system", now=timezone.now())
 
 

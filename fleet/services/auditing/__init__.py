@@ -1,1 +1,1 @@
-"""Auditing: the lines of the audit, their chain, where they are handed on to, and refused sign-ins."""
+"""Auditing: the lines of the audit, their chain, where they are handed on to, and refused attempts that are only counted."""

@@ -1,8 +1,9 @@
 """The audit of writes: what each looked like before and after, those that were refused, and how long all that is kept.
 
 Doors say who is asking with `asking`; what changes meanwhile is written down by `fleet.changes.audit_context`. A request that
-changes nothing and is not refused leaves nothing. What is new is written down as it is made; before and after of a change
-when the request is over, so a process that dies in between leaves the line without them.
+changes nothing and is not refused leaves nothing; those that are refused are written singly only up to a rate, and beyond it
+counted (`refusal_counts`). What is new is written down as it is made; before and after of a change when the request is over, so
+a process that dies in between leaves the line without them.
 """
 
 import json
@@ -21,12 +22,18 @@ from fleet.changes.audit_context import Asking, current
 from fleet.db import bulk
 from fleet.errors import ConvoyError
 from fleet.kube.requests.status import KubeError
+from fleet.limits import Buckets
 from fleet.models import AuditEntry
 from fleet.models.encrypted import EncryptedJSONField
+from fleet.services.auditing import refusal_counts
+from fleet.services.auditing.refusal_counts import OTHERS, Sort
 
 LARGEST = 32 * 1024
 """Of one side of a line, as JSON."""
 BLOT = "(not shown)"
+SINGLY = Buckets(0.2, 60)
+"""Refused writes of one user that have a line each: 60 at once, 12 a minute in the long run."""
+BEYOND = "refused or failed, beyond those that have a line each"
 _DULL = frozenset(
     {
         "id",
@@ -70,11 +77,18 @@ def asking(actor: Callable[[], str], *, door: str, address: str, request: str, v
 
 
 def refused(this: Asking, status: int, message: str, **about: str) -> None:
-    """Record a refused or failed write of a known user; attempts of unknown callers are left to the log."""
-    if this.actor():
-        outcome = Outcome.FAILED if status >= 500 else Outcome.REFUSED
-        fields = _short({**this.about, **about})
-        this.line(timezone.now(), outcome, message=message[:500], **fields).save(force_insert=True)
+    """Record a refused or failed write of a known user; attempts of unknown callers are left to the log.
+
+    Beyond so many of one user, they are counted in one line for each door and minute.
+    """
+    if not (actor := this.actor()[:150]):
+        return None
+    if SINGLY.take(actor):
+        return refusal_counts.count(Sort(this.door, "write", "", OTHERS, "write/writes", BEYOND, actor=actor))
+    outcome = Outcome.FAILED if status >= 500 else Outcome.REFUSED
+    fields = _short({**this.about, **about})
+    this.line(timezone.now(), outcome, message=message[:500], **fields).save(force_insert=True)
+    return None
 
 
 def done(this: Asking, *, message: str = "", **about: str) -> None:
