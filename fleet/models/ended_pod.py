@@ -1,4 +1,7 @@
-"""Pods of fleet jobs that have ended, with what is kept of their logs: neither goes with the pod's row or with its cluster."""
+"""Pods of fleet jobs that have ended or are being stopped, with what is kept of their logs.
+
+Neither goes with the pod's row or with its cluster.
+"""
 
 import uuid
 
@@ -32,7 +35,9 @@ class EndedPod(models.Model):
     pod = models.TextField()
     """JSON of the remaining columns of its row in `Pod`."""
     ended_at = models.DateTimeField(db_index=True)
-    """When the fleet saw its end."""
+    """When the fleet saw its end, or began to stop it."""
+    has_ended = models.BooleanField(default=True, db_default=True)
+    """False while Convoy stops it: its log is read at once, and again when its end is seen."""
     state = models.CharField(max_length=8, choices=State.choices, default=State.DUE)
     message = models.CharField(max_length=300, blank=True)
     """Why its log, or a part of it, could not be read."""
@@ -62,6 +67,8 @@ class ArchivedLog(models.Model):
     """Of the container's run before its last."""
     is_cut = models.BooleanField(default=False)
     """Whether there was more of it than is kept."""
+    is_early = models.BooleanField(default=False, db_default=False)
+    """Read before the pod had ended: what it printed last may be missing."""
     text_bytes = models.BigIntegerField()
     key = EncryptedJSONField()
     data = models.BinaryField(null=True)

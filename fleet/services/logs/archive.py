@@ -70,7 +70,7 @@ def as_row(ended: EndedPod) -> Pod:
 def text_of(ended: EndedPod, wanted: Selection, *, container: str = "", previous: bool = False) -> Text:
     """The kept log of one container, by default the first that is no init container."""
     logs = list(ended.logs.defer("data"))
-    if ended.state == State.DUE:
+    if ended.state == State.DUE and not logs:
         raise Unavailable(f"the log of {ended.name} has not been read from {ended.cluster_name} yet: try again")
     if not logs:
         raise NotFound(f"no log of {ended.name} is kept: {ended.message or 'its cluster had none'}")
@@ -99,4 +99,7 @@ def _main(ended: EndedPod) -> str:
 
 
 def _notes(ended: EndedPod, log: ArchivedLog) -> Sequence[str]:
-    return [f"the beginning of the log of {ended.name} was not kept when the pod ended"] if log.is_cut else []
+    notes = [f"the beginning of the log of {ended.name} was not kept when the pod ended"] if log.is_cut else []
+    if log.is_early:
+        notes.append(f"{ended.name} was stopped after this was read: what it printed last may be missing")
+    return notes

@@ -1,4 +1,4 @@
-"""Reads the logs of ended pods from their members, once, and keeps them.
+"""Reads the logs of ended pods from their members, once, and keeps them. Pods that Convoy stops are read before, too.
 
 A pod is claimed by moving `EndedPod.due_at` on, so that of two workers one reads it, and the pod of a worker that died is
 read again. Members are asked by threads of their own, one for each member: one that is slow keeps neither the worker nor other
@@ -6,15 +6,17 @@ members waiting. Whatever is due is found in the rows, by the task that follows 
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from time import monotonic
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Min, QuerySet
+from django.db.models import Min
 from structlog import get_logger
 
 from fleet.core.members.typed_values import mapping, mappings, number, text
@@ -23,7 +25,7 @@ from fleet.kube.resources import PODS
 from fleet.member.client import MemberClient, Object
 from fleet.member.errors import MemberAway, MemberError, MemberMissing, MemberRefused
 from fleet.models import ArchivedLog, Cluster, EndedPod
-from fleet.services.logs import storing
+from fleet.services.logs import recording, storing
 from fleet.services.members import member_clients, pod_logs
 
 log = get_logger(__name__)
@@ -43,6 +45,11 @@ _LONGEST = timedelta(minutes=1)
 """For all logs of a pod."""
 _AT_ONCE = 8
 _SLOTS = threading.BoundedSemaphore(_AT_ONCE)
+_BEFORE_STOP_AT_ONCE = 4
+"""Threads that read the logs of one job's pods before these are stopped."""
+_EARLY = 1000
+"""Added to the numbers of logs that are read before the pod's end, so that no file is written twice."""
+_BEFORE_STOP = threading.BoundedSemaphore(16)
 _busy: set[int] = set()
 """Members that a thread of this process is asking."""
 
@@ -91,31 +98,64 @@ def _tend(pk: int, clock: Clock) -> None:
 
 def read_due(cluster_id: int, clock: Clock) -> bool:
     """Reads the logs of one pod of the cluster that is due; False when there is none, or the cluster does not answer."""
-    now = clock()
-    due = EndedPod.objects.filter(cluster_id=cluster_id, due_at__lte=now).select_related("cluster")
+    due = EndedPod.objects.filter(cluster_id=cluster_id, due_at__lte=clock()).select_related("cluster")
     pod = due.order_by("due_at", "pk").first()
-    if pod is None or pod.cluster is None:
+    return pod is not None and _read_one(pod, clock)
+
+
+def _read_one(pod: EndedPod, clock: Clock) -> bool:
+    """Claims the pod and reads its logs; False when its cluster is gone or does not answer."""
+    now = clock()
+    if pod.cluster is None:
         return False
     if not EndedPod.objects.filter(pk=pod.pk, due_at=pod.due_at).update(due_at=now + _CLAIM, tries=pod.tries + 1):
         return True
+    pod.due_at = now + _CLAIM
     done = isolation.run("logs.read", [f"ended pod {pod.pk}"], partial(_read, pod, pod.cluster, clock))
     return bool(done and done[0])
 
 
+def read_before_stop(pods: Sequence[EndedPod], clock: Clock, wait_s: float) -> None:
+    """Reads the logs of pods that are about to be stopped, and waits for that no longer than ``wait_s``.
+
+    What is not read in this time is read when it comes. Pods for which no thread is free stay due.
+    """
+    pending, until = deque(pods), monotonic() + wait_s
+    threads: list[threading.Thread] = []
+    while len(threads) < min(_BEFORE_STOP_AT_ONCE, len(pods)) and _BEFORE_STOP.acquire(blocking=False):
+        threads.append(
+            threading.Thread(target=_read_pending, args=(pending, until, clock), name="logs before a stop", daemon=True)
+        )
+        threads[-1].start()
+    for thread in threads:
+        thread.join(max(until - monotonic(), 0.0))
+
+
+def _read_pending(pending: deque[EndedPod], until: float, clock: Clock) -> None:
+    try:
+        while pending and monotonic() < until:
+            with suppress(IndexError):  # another thread took the last
+                _read_one(pending.popleft(), clock)
+    finally:
+        _BEFORE_STOP.release()
+        connection.close()
+
+
 def _read(pod: EndedPod, cluster: Cluster, clock: Clock) -> bool:
     """Whether the member answered."""
-    this = EndedPod.objects.filter(pk=pod.pk)
+    this = EndedPod.objects.filter(pk=pod.pk, due_at=pod.due_at)
     try:
         found = read_logs(member_clients.client(cluster, timeout_s=_READ_S), pod, clock)
     except Gone:
-        _lose(this, "the pod was gone from its cluster before its log was read")
+        recording.settle_unread(this, "the pod was gone from its cluster before its log was read")
         return True
     except MemberAway as e:
         _put_off(cluster, clock(), e)
         return False
     except (MemberError, ValueError, TypeError, LookupError) as e:
         if pod.tries + 1 >= _TRIES:
-            _lose(this, f"the cluster gave no log: {e.message if isinstance(e, MemberError) else type(e).__name__}")
+            problem = e.message if isinstance(e, MemberError) else type(e).__name__
+            recording.settle_unread(this, f"the cluster gave no log: {problem}")
         else:
             this.update(due_at=clock() + _PAUSE)
         return True
@@ -127,29 +167,42 @@ def _put_off(cluster: Cluster, now: datetime, error: MemberAway) -> None:
     """All logs of the cluster at once, since each would wait for the same silence; those that have waited too long are lost."""
     due = EndedPod.objects.filter(cluster=cluster, state=State.DUE)
     too_old = now - timedelta(seconds=settings.CONVOY_LOGS.away_s)
-    _lose(due.filter(ended_at__lt=too_old), f"the cluster gave no log: {error.message}")
+    recording.settle_unread(due.filter(ended_at__lt=too_old), f"the cluster gave no log: {error.message}")
     due.filter(ended_at__gte=too_old).update(due_at=now + _PAUSE)
-
-
-def _lose(pods: QuerySet[EndedPod], message: str) -> None:
-    pods.filter(state=State.DUE).update(state=State.LOST, message=message[:300], due_at=None)
 
 
 def _keep(pod: EndedPod, found: Found) -> None:
     """Files first: a row never names one that is not there."""
-    stored = len(pod.pod)
     for archived, packed in found.logs:
-        stored += len(packed)
+        archived.number += 0 if pod.has_ended else _EARLY
+        archived.is_early = not pod.has_ended
         if storing.has_folder():
             storing.write_file(pod.ref, archived.number, packed)
         else:
             archived.data = packed
-    state = State.KEPT if found.logs else State.LOST
-    message = "; ".join(found.missing)[:300]
     with transaction.atomic():
-        mine = EndedPod.objects.filter(pk=pod.pk, state=State.DUE)
-        if mine.update(state=state, message=message, due_at=None, stored_bytes=stored):
-            ArchivedLog.objects.bulk_create([archived for archived, _ in found.logs])
+        replaced = _record(pod, found)
+    for replaced_number in replaced:
+        storing.delete_file(pod.ref, replaced_number)
+
+
+def _record(pod: EndedPod, found: Found) -> list[int]:
+    """Returns the numbers of the logs that these replace: those that were read before the pod's end."""
+    current = EndedPod.objects.select_for_update().filter(pk=pod.pk, state=State.DUE).first()
+    if current is None:
+        return []
+    early = list(current.logs.values_list("number", flat=True))
+    if early and not found.logs:
+        recording.settle_unread(EndedPod.objects.filter(pk=pod.pk), "")
+        return []
+    current.logs.all().delete()
+    ArchivedLog.objects.bulk_create([archived for archived, _ in found.logs])
+    current.stored_bytes = len(current.pod) + sum(len(packed) for _, packed in found.logs)
+    if current.has_ended == pod.has_ended:  # else its end was seen meanwhile, so that it is read again
+        current.state, current.due_at = State.KEPT if found.logs else State.LOST, None
+        current.message = "; ".join(found.missing)[:300]
+    current.save(update_fields=["state", "due_at", "message", "stored_bytes"])
+    return early if pod.has_ended else []
 
 
 def read_logs(client: MemberClient, pod: EndedPod, clock: Clock) -> Found:

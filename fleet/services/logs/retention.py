@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import QuerySet, Sum
 
 from fleet.models import EndedPod
-from fleet.services.logs import storing
+from fleet.services.logs import recording, storing
 
 _AT_ONCE = 500
 _BATCHES = 100
@@ -19,9 +19,7 @@ _LEFT = "the cluster left the fleet before the log was read"
 
 
 def tidy(now: datetime) -> None:
-    EndedPod.objects.filter(state=EndedPod.State.DUE, cluster=None).update(
-        state=EndedPod.State.LOST, message=_LEFT, due_at=None
-    )
+    recording.settle_unread(EndedPod.objects.filter(cluster=None), _LEFT)
     oldest_kept = now - timedelta(seconds=settings.CONVOY_LOGS.keep_s)
     for _ in range(_BATCHES):
         if _delete(EndedPod.objects.filter(ended_at__lt=oldest_kept)) < _AT_ONCE:

@@ -76,5 +76,10 @@ def delete_files(pod: EndedPod) -> None:
             path.unlink()
 
 
+def delete_file(ref: UUID, number: int) -> None:
+    if has_folder():
+        _path(ref, number).unlink(missing_ok=True)
+
+
 def _path(ref: UUID, number: int) -> Path:
     return Path(settings.CONVOY_LOGS_FOLDER) / ref.hex[:2] / f"{ref}.{number}"

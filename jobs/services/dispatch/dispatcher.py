@@ -41,6 +41,7 @@ from jobs.kinds.base import Kind, Manifest, Phase, Role
 from jobs.models import Job, Work
 from jobs.services.dispatch import (
     dependents,
+    last_logs,
     member_namespaces,
     member_objects,
     member_queues,
@@ -299,6 +300,7 @@ def _mark_refused(work: Work, job: Job, message: str, now: datetime) -> None:
 
 
 def _suspend(work: Work, job: Job, clock: Clock) -> None:
+    last_logs.keep(work, clock)
     kind, client = registry.kind_of(work.api_version, work.kind), _client(work, clock)
     try:
         exists = member_objects.suspend(
@@ -382,6 +384,7 @@ def _success_reporter(work: Work, job: Job | None, kind: Kind, clock: Clock) -> 
 
 
 def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
+    last_logs.keep(work, clock)
     kind = registry.kind_of(work.api_version, work.kind)
     client, uid = _client(work, clock), str(work.job_uid)
     try:

@@ -1,6 +1,7 @@
 """The archive of logs: what is written with a pod's end, read once, encrypted, and kept within its bounds."""
 
 import threading
+import time
 from datetime import timedelta
 from uuid import UUID, uuid4
 
@@ -235,3 +236,89 @@ def test_what_is_stored_is_read_again_only_with_its_own_key():
     for wrong in ((other, stored), (key, stored[:-1]), (key, b""), (key, stored + b"x")):
         with pytest.raises(storing.LogUnreadable):
             storing.unpack(*wrong)
+
+
+def stopping(north, server, name="a"):
+    """A running pod that Convoy is about to stop."""
+    pod = a_pod_there(server, name, "Running")
+    north.pods(pod)
+    return pod, recording.record_stopping(north.row, Pod.objects.filter(uid=pod["metadata"]["uid"]), timezone.now())
+
+
+def test_a_pod_that_is_about_to_be_stopped_is_read_before_and_again_when_its_end_is_seen(north, server, output):
+    pod, rows = stopping(north, server)
+    reading.read_before_stop(rows, timezone.now, 10)
+    ended = EndedPod.objects.get()
+    assert (ended.state, kept(pod)) == ("Kept", output.text)
+    assert "may be missing" in archive.text_of(ended, WHOLE).notes[0]
+    assert (archive.as_row(ended).phase, archive.as_row(ended).reason) == ("Failed", "Stopped")
+    output.text += b"saved\n"
+    north.pods({**pod, "status": {"phase": "Succeeded"}})
+    assert kept(pod) == b"one\ntwo\n"
+    read_all()
+    assert kept(pod) == output.text and not archive.text_of(EndedPod.objects.get(), WHOLE).notes
+    assert archive.as_row(EndedPod.objects.get()).phase == "Succeeded" and ArchivedLog.objects.count() == 1
+
+
+def test_a_log_that_was_read_before_the_stop_stays_when_the_pod_is_gone_before_it_is_read_again(
+    north, server, settings, tmp_path
+):
+    settings.CONVOY_LOGS_FOLDER = str(tmp_path / "logs")
+    pod, rows = stopping(north, server)
+    reading.read_before_stop(rows, timezone.now, 10)
+    north.pods({**pod, "status": {"phase": "Failed"}})
+    api(server).delete(PODS.path("team", "a"), grace_s=0)
+    read_all()
+    ended = EndedPod.objects.get()
+    assert (ended.state, ended.due_at, kept(pod)) == ("Kept", None, b"one\ntwo\n")
+
+
+def test_the_file_of_the_log_before_the_stop_goes_when_the_whole_log_is_kept(north, server, settings, tmp_path):
+    settings.CONVOY_LOGS_FOLDER = str(tmp_path / "logs")
+    pod, rows = stopping(north, server)
+    reading.read_before_stop(rows, timezone.now, 10)
+    north.pods({**pod, "status": {"phase": "Failed"}})
+    read_all()
+    assert kept(pod) == b"one\ntwo\n"
+    assert len([path for path in (tmp_path / "logs").rglob("*") if path.is_file()]) == 1
+
+
+def test_an_end_that_is_seen_while_the_log_is_read_before_the_stop_loses_neither(north, server, output, monkeypatch):
+    pod, rows = stopping(north, server)
+    read_logs = reading.read_logs
+
+    def and_ends(*args):
+        found = read_logs(*args)
+        monkeypatch.undo()
+        north.pods({**pod, "status": {"phase": "Failed"}})
+        return found
+
+    monkeypatch.setattr(reading, "read_logs", and_ends)
+    reading.read_before_stop(rows, timezone.now, 10)
+    assert (EndedPod.objects.get().state, kept(pod)) == ("Due", b"one\ntwo\n")
+    output.text = b"one\ntwo\nthree\n"
+    read_all()
+    assert (EndedPod.objects.get().state, kept(pod)) == ("Kept", output.text)
+
+
+def test_reading_before_a_stop_waits_no_longer_than_it_is_allowed(north, server, output):
+    gate = threading.Event()
+    output.read = lambda namespace, name, offset: gate.wait(20) and (b"late\n"[offset:], True)
+    pod, rows = stopping(north, server)
+    began = time.monotonic()
+    reading.read_before_stop(rows, timezone.now, 0.2)
+    assert time.monotonic() - began < 5 and EndedPod.objects.get().state == "Due"
+    gate.set()
+    for thread in [thread for thread in threading.enumerate() if thread.name == "logs before a stop"]:
+        thread.join(20)
+    assert kept(pod) == b"late\n"
+
+
+def test_a_pod_is_recorded_as_stopping_once_and_not_where_no_logs_are_kept(north, server, settings):
+    pod, rows = stopping(north, server)
+    assert len(rows) == 1
+    again = recording.record_stopping(north.row, Pod.objects.all(), timezone.now())
+    assert again == [] and EndedPod.objects.count() == 1
+    EndedPod.objects.all().delete()
+    settings.CONVOY_LOGS = LogSettings(total_bytes=0)
+    assert recording.record_stopping(north.row, Pod.objects.all(), timezone.now()) == []
