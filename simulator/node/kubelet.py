@@ -30,6 +30,7 @@ from simulator.machinery.objects import (
     uid_of,
 )
 from simulator.node import lifecycle
+from simulator.node.appetite import Bounds, Look
 from simulator.node.isolation import Isolation
 from simulator.node.nodes import address, is_off
 from simulator.node.processes import Process, sweep
@@ -60,6 +61,10 @@ class Run:
     unsent: Object | None = None
     """A status that is not written to the API server yet."""
     kill_at: float | None = None
+    look: Look | None = None
+    """At what its process uses up; None for a pod that is pretended."""
+    evicted: str = ""
+    """Why it was evicted. It does not start again."""
 
 
 class Kubelet(Controller):
@@ -75,6 +80,7 @@ class Kubelet(Controller):
         subnet: int,
         api_host: str,
         isolation: Isolation | None = None,
+        bounds: Bounds | None = None,
     ) -> None:
         super().__init__(cluster)
         self._home = home
@@ -83,8 +89,9 @@ class Kubelet(Controller):
         self._nodes = cluster.informer(NODES)
         self._runs: dict[str, Run] = {}
         self._failed: dict[str, int] = {}
+        self._bounds = bounds = bounds or Bounds()
         isolation = isolation or Isolation.of(os.environ, home)
-        self._sandboxes = Sandboxes(cluster, home, isolation, subnet=subnet, api_host=api_host)
+        self._sandboxes = Sandboxes(cluster, home, isolation, subnet=subnet, api_host=api_host, bounds=bounds)
         self._sandboxes.services.listen(lambda _kind, _service: self.queue.add(NAMES))
         self._pods.listen(self._on_pod)
         self._nodes.listen(self._on_node)
@@ -189,8 +196,24 @@ class Kubelet(Controller):
             if run.process and not run.process.ended():
                 return None
             return self._end(key, run, now)
+        if run.look is not None:
+            return self._bound(run, run.look)
         ends = self._ends(run)
         return None if ends is None else max(ends - self.clock.now(), 0.0)
+
+    def _bound(self, run: Run, look: Look) -> float | None:
+        """Evicts a pod whose process uses up too much of this machine. Returns when to look again."""
+        if wait_s := look.due_in():
+            return wait_s
+        if words := look.warning():
+            self._sandboxes.warn(run.pod, "TooManyProcesses", words)
+        run.evicted = look.fault()
+        if not run.evicted:
+            return look.due_in()
+        run.code = lifecycle.KILLED
+        if run.process:
+            run.process.kill()
+        return None
 
     def _ends(self, run: Run) -> float | None:
         if run.behaviour.process or run.behaviour.duration_s is None:
@@ -212,6 +235,7 @@ class Kubelet(Controller):
                 run.start_at = now + self.clock.real(lifecycle.BACKOFF_FIRST_S)
                 self._send(run.pod, lifecycle.unstartable(run.pod, now=now, words=str(e)))
                 return
+            run.look = Look(run.process, self._bounds)
             threading.Thread(target=self._await_process, args=(key, run, run.process), daemon=True).start()
         run.unsent = lifecycle.running(
             run.pod,
@@ -236,9 +260,9 @@ class Kubelet(Controller):
         if code:
             self._failed[self._exit_count_key(run.pod)] = self._failed.get(self._exit_count_key(run.pod), 0) + 1
         ended = lifecycle.ended_state(code=code, reason=run.reason, message=run.message, started=run.started, now=now)
-        run.process = None
-        if not lifecycle.restarts(run.pod["spec"].get("restartPolicy") or "Always", code):
-            run.unsent = lifecycle.finished(run.pod, now=now, restart=run.restart, ended=ended)
+        run.process = run.look = None
+        if run.evicted or not lifecycle.restarts(run.pod["spec"].get("restartPolicy") or "Always", code):
+            run.unsent = lifecycle.finished(run.pod, now=now, restart=run.restart, ended=ended, evicted=run.evicted)
             run.code, run.start_at = None, NEVER
             self._flush(run)
             return None

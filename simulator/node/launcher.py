@@ -1,8 +1,9 @@
 """Runs one command isolated from this machine, and takes all it started down with the simulator. A script of its own.
 
-``launcher.py run`` reads one line of JSON (`Spec`) from standard input and runs its command in namespaces of its own (mount,
-PID, IPC, host name, and the network that it is handed): it sees its own files and the system's programs, its own processes
-and that network; it has no privileges and can gain none. The simulator holds the other end of standard input; when it
+``launcher.py run`` reads one line of JSON (`Spec`) from standard input and runs its command in namespaces of its own (user,
+mount, PID, IPC, host name, and the network that it is handed): it sees its own files and the system's programs, its own
+processes and that network; it has no privileges and can gain none. Its limit of processes is its own as well, for the kernel
+counts them for each user namespace. The simulator holds the other end of standard input; when it
 dies, however it dies, everything the command started is killed. Leaves with the command's exit code (128 + signal when
 killed), or with 125 when the isolation cannot be had: then the command is not run.
 
@@ -50,8 +51,9 @@ LIMITS = {
     resource.RLIMIT_DATA: 8 << 30,
     resource.RLIMIT_CORE: 0,
 }
-SCRATCH = "size=256m,mode=1777"
-"""Scratch space is memory."""
+SCRATCH = "size=256m,nr_inodes=65536,mode=1777"
+"""Scratch space is memory, and so is what the kernel keeps of each file."""
+MOST_USER_NAMESPACES = "/proc/sys/user/max_user_namespaces"
 HOSTS = "/etc/hosts"
 LIBC = ctypes.CDLL(None, use_errno=True)
 Spec = dict[str, Any]
@@ -136,14 +138,30 @@ def run(spec: Spec) -> int:
         os.close(descriptor)
     call("unshare", sum(NAMESPACES.values()))
     alive, kept = os.pipe()
+    asks, asked = os.pipe()
     init = os.fork()
     if not init:
         os.close(kept)
-        os._exit(be_init(spec, alive))
+        os.close(asks)
+        os._exit(be_init(spec, alive, asked))
+    os.close(asked)
+    map_user(asks, kept)
     signal.signal(signal.SIGTERM, lambda *_: os.kill(init, signal.SIGTERM))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     wait_or_end(init)
     return exit_code(os.waitpid(init, 0)[1])
+
+
+def map_user(asks: int, answers: int) -> None:
+    """Gives the user namespace of the first process its one user; only who is outside may. Nothing, if it has ended.
+
+    Both are in one mount namespace: what is at /proc by now is the pod's, where the first process is 1.
+    """
+    if not os.read(asks, 1):
+        return
+    for name in ("uid_map", "gid_map"):
+        Path(f"/proc/1/{name}").write_text(f"{POD_UID} {POD_UID} 1")
+    os.write(answers, b"\n")
 
 
 def prefer_for_killing() -> None:
@@ -168,7 +186,7 @@ def exit_code(status: int) -> int:
 # inside: the first process of the new namespaces, whose end ends all others
 
 
-def be_init(spec: Spec, alive: int) -> int:
+def be_init(spec: Spec, alive: int, asked: int) -> int:
     try:
         call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if select.select([alive], [], [], 0)[0]:
@@ -177,6 +195,8 @@ def be_init(spec: Spec, alive: int) -> int:
         os.umask(0o022)
         socket.sethostname(spec["hostname"])
         build_root(spec)
+        if not enter_own_user_namespace(alive, asked):
+            return FAILED
         child = os.fork()
     except OSError as e:
         print(f"isolation: {e.filename or 'a call'}: {e.strerror}", file=sys.stderr, flush=True)
@@ -189,6 +209,17 @@ def be_init(spec: Spec, alive: int) -> int:
         pid, status = os.wait()
         if pid == child:
             return exit_code(status)
+
+
+def enter_own_user_namespace(alive: int, asked: int) -> bool:
+    """The pod's processes are counted in it, and make no others. False, if the launcher has died."""
+    call("unshare", NEW_USER)
+    os.write(asked, b"\n")
+    if not os.read(alive, 1):
+        return False
+    Path(MOST_USER_NAMESPACES).write_text("0")
+    call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    return not select.select([alive], [], [], 0)[0]
 
 
 def end_all() -> None:
@@ -350,15 +381,29 @@ def enter(source: int) -> int:
         print(f"cannot enter: {e.filename or 'a call'}: {e.strerror}", file=sys.stderr, flush=True)
         return FAILED
     if not child:
-        if spec["tty"]:
-            os.setsid()
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-        os._exit(become(spec))
+        os._exit(enter_as_user(spec))
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     for descriptor in (0, 1, 2):  # the command alone holds them, so that their end is its end
         os.close(descriptor)
     return exit_code(os.waitpid(child, 0)[1])
+
+
+def enter_as_user(spec: Spec) -> int:
+    """In the pod's process namespace, whose first process is in the pod's user namespace."""
+    own, pods = Path("/proc/self/ns/user"), Path("/proc/1/ns/user")
+    try:
+        if os.path.samestat(own.stat(), pods.stat()):
+            raise OSError(0, "its user is not there yet", "the container is starting")
+        with pods.open("rb") as namespace:
+            call("setns", namespace.fileno(), NEW_USER)
+    except OSError as e:
+        print(f"cannot enter: {e.filename or 'a call'}: {e.strerror}", file=sys.stderr, flush=True)
+        return FAILED
+    if spec["tty"]:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    return become(spec)
 
 
 def connect(channel: int, port: int, *namespaces: int) -> int:

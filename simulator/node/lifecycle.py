@@ -21,6 +21,7 @@ END = "convoy.dev/end"
 JOB_DURATION_S = 600.0
 BACKOFF_FIRST_S, BACKOFF_MOST_S, BACKOFF_FORGET_S = 10.0, 300.0, 600.0
 KILLED = 137
+EVICTED = "Evicted"
 
 _DURATION = re.compile(r"^(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?$")
 
@@ -93,9 +94,10 @@ def backing_off(pod: Object, *, now: float, restart: int, ended: Object) -> Obje
     )
 
 
-def finished(pod: Object, *, now: float, restart: int, ended: Object, reason: str = "") -> Object:
+def finished(pod: Object, *, now: float, restart: int, ended: Object, evicted: str = "") -> Object:
+    """``evicted``: why it was, as a kubelet says it in the pod's status."""
     code = ended["terminated"]["exitCode"]
-    extra = {"reason": reason} if reason else {}
+    extra = {"reason": EVICTED, "message": evicted} if evicted else {}
     phase = "Failed" if code else "Succeeded"
     return _status(pod, phase=phase, ready=False, now=now, restart=restart, state=ended, extra=extra)
 

@@ -10,6 +10,9 @@ from simulator.node import lifecycle, trainlog
 from simulator.node.kubelet import Kubelet
 from simulator.node.processes import log_path
 
+LARGEST = 256 << 20
+"""Of one reading of a process's output: twice what evicts its pod."""
+
 
 class Logs:
     def __init__(self, cluster: Cluster, kubelet: Kubelet, home: Path) -> None:
@@ -46,7 +49,7 @@ class Logs:
             return b""
         with path.open("rb") as log:
             log.seek(offset)
-            return log.read()
+            return log.read(LARGEST)
 
     def _lines(self, pod: Object, started: float, until: float) -> bytes:
         step_s = self._clock.real(trainlog.STEP_S)

@@ -11,9 +11,9 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -214,9 +214,9 @@ def log_path(home: Path, pod: Object, restart: int) -> Path:
 
 
 def sweep(home: Path, uid: str) -> None:
-    """Removes the files of a deleted pod."""
-    shutil.rmtree(home / "pods" / uid, ignore_errors=True)
-    shutil.rmtree(home / "logs" / uid, ignore_errors=True)
+    """Removes the files of a deleted pod; by a program, which folders of any depth and number do not stop."""
+    folders = [str(home / kind / uid) for kind in ("pods", "logs")]
+    subprocess.run(["rm", "-rf", "--", *folders], stderr=subprocess.DEVNULL, check=False)
 
 
 def _mount(

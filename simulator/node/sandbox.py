@@ -19,6 +19,7 @@ from simulator.machinery.clock import stamp
 from simulator.machinery.controller import Cluster
 from simulator.machinery.objects import Object, name_of, namespace_of, uid_of
 from simulator.node import names
+from simulator.node.appetite import Bounds, machine_fault
 from simulator.node.isolation import Isolation
 from simulator.node.network import API_PORT, MemberNetwork
 from simulator.node.processes import InCluster, Launch, Ports, Process, prepare
@@ -31,9 +32,11 @@ _PER_THIRD_OCTET = 250
 class Sandboxes:
     """The sandboxes of one simulated member's process pods."""
 
-    def __init__(self, cluster: Cluster, home: Path, isolation: Isolation, *, subnet: int, api_host: str) -> None:
+    def __init__(
+        self, cluster: Cluster, home: Path, isolation: Isolation, *, subnet: int, api_host: str, bounds: Bounds
+    ) -> None:
         """``api_host``: a name on the certificate of the member's API server."""
-        self._cluster, self._home, self._isolation = cluster, home, isolation
+        self._cluster, self._home, self._isolation, self._bounds = cluster, home, isolation, bounds
         self._pods = cluster.informer(PODS)
         self.services = cluster.informer(SERVICES)
         self._network = MemberNetwork(subnet, cluster.client.access.server)
@@ -68,7 +71,8 @@ class Sandboxes:
 
     def launch(self, pod: Object, *, restart: int) -> Process:
         """Starts the pod's process. Raises LookupError or ValueError with a message for the pod's status."""
-        if refusal := self._isolation.refusal(namespace_of(pod), self._home):
+        refusal = self._isolation.refusal(namespace_of(pod), self._home)
+        if refusal := refusal or machine_fault(self._home, self._bounds):
             raise ValueError(refusal)
         networked = not self._network.fault
         ports, access = (None, self._access(pod)) if networked else (self._ports, None)
@@ -76,7 +80,9 @@ class Sandboxes:
         launch = prepare(pod, self._home, self._fetch, ports, restart=restart, cluster=access, programs=programs)
         try:
             if not networked:
-                self._warn(pod)
+                fault = self._network.fault
+                words = f"This machine cannot create a network for pods ({fault}): the pods of a job share a loopback."
+                self.warn(pod, "LoopbackNetwork", words)
                 return Process(launch, self._isolation)
             self._name(pod, launch)
             return Process(launch, self._isolation, self._network.of(self.address(pod)))
@@ -139,9 +145,8 @@ class Sandboxes:
             return None
         return InCluster(self._api_host, API_PORT, token, self._cluster.client.access.ca_pem, namespace)
 
-    def _warn(self, pod: Object) -> None:
-        """Records an event on the pod that it runs without its own network on this machine."""
-        words = f"This machine cannot create a network for pods ({self._network.fault}): the pods of a job share a loopback."
+    def warn(self, pod: Object, reason: str, words: str) -> None:
+        """Records an event on the pod."""
         involved = {"kind": "Pod", "apiVersion": "v1", "name": name_of(pod), "namespace": namespace_of(pod)}
         now = stamp(self._cluster.clock.now())
         event = {
@@ -150,7 +155,7 @@ class Sandboxes:
             "metadata": {"generateName": f"{name_of(pod)}.", "namespace": namespace_of(pod)},
             "involvedObject": {**involved, "uid": uid_of(pod)},
             "type": "Warning",
-            "reason": "LoopbackNetwork",
+            "reason": reason,
             "message": words,
             "source": {"component": "kubelet"},
             "firstTimestamp": now,
