@@ -37,6 +37,7 @@ class Code(StrEnum):
     WAITING_FOR_CLUSTER = "WaitingForCluster"
     COPY_VANISHED = "CopyVanished"
     ATTEMPTS_EXHAUSTED = "AttemptsExhausted"
+    MAX_WAIT_EXCEEDED = "MaxWaitExceeded"
     DELETING = "Deleting"
     FAILED = "Failed"
     # one cluster looked at, or the quota asked

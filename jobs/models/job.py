@@ -101,6 +101,8 @@ class Job(models.Model):
     """Whether `jobs.models.PreservedState` has rules for the attempt that was sent last: its reports are read by them."""
     ttl_s = models.PositiveIntegerField(null=True, blank=True)
     """Seconds after its end when it is deleted, as its manifest says; null: it is kept."""
+    max_wait_s = models.PositiveIntegerField(null=True, blank=True)
+    """Seconds that it may wait for quota and room at a stretch, as its annotation says; null: for ever."""
     deleting_at = models.DateTimeField(null=True, blank=True)
     resource_version = models.BigIntegerField(default=0)
 
@@ -142,6 +144,9 @@ class Job(models.Model):
             models.Index(fields=["leaf"], condition=models.Q(charge__isnull=False), name="jobs_charged"),
             models.Index(
                 fields=["ttl_s", "finished_at"], condition=models.Q(ttl_s__isnull=False), name="jobs_expiring"
+            ),
+            models.Index(
+                fields=["state", "max_wait_s"], condition=models.Q(max_wait_s__isnull=False), name="jobs_max_wait"
             ),
             models.Index(fields=["state"], condition=models.Q(reclaim__isnull=False), name="jobs_reclaimed"),
             models.Index(fields=["state"], condition=models.Q(resize__isnull=False), name="jobs_growing"),

@@ -94,7 +94,8 @@ class Sandboxes:
         with self._lock:
             open_files = list(self._hosts.values())
         for pod, path in open_files:
-            self._write(pod, path)
+            with contextlib.suppress(FileNotFoundError):  # the pod was deleted, and its files with it
+                self._write(pod, path)
 
     def _free_address(self) -> str:
         if self._taken is None:

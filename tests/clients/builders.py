@@ -1,11 +1,6 @@
 """The job that the stock DLRover trains: the guide's manifest with an image, a command and a script of ours."""
 
-import contextlib
-import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 TRAINING = Path(__file__).with_name("train.py").read_text()
 JOB = """
@@ -39,17 +34,3 @@ spec:
 
 def manifest(disk: str, steps: int) -> str:
     return JOB % {"disk": disk, "steps": steps}
-
-
-def records(logs: Path) -> list[dict[str, Any]]:
-    """What the training has printed, pod by pod. Logs of a pod may go, and a line may grow, while they are read."""
-    lines = [line for text in _texts(logs) for line in text.splitlines(keepends=True)]
-    return [json.loads(line) for line in lines if line.startswith('{"event"') and line.endswith("\n")]
-
-
-def _texts(logs: Path) -> Iterator[str]:
-    for folder, _, names in os.walk(logs):
-        for name in names:
-            if name.endswith(".log"):
-                with contextlib.suppress(FileNotFoundError):
-                    yield Path(folder, name).read_text()

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from simulator import fault_parser
-from tests.clients import builders
 from tests.clients.builders import TRAINING, manifest
+from tests.support import process_logs
 from tests.support.isolation import needs_network
 from tests.support.world import World
 
@@ -57,7 +57,7 @@ def fleet(world: World, dlrover: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 def steps(world: World, event: str, member: str = "north") -> list[int]:
     return sorted(
-        record["step"] for record in builders.records(world.home / member / "logs") if record["event"] == event
+        record["step"] for record in process_logs.records(world.home / member / "logs") if record["event"] == event
     )
 
 

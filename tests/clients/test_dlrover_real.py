@@ -16,10 +16,10 @@ from simulator.controller_manager import ControllerManager, Shape
 from simulator.machinery.clock import WallClock
 from simulator.member import define
 from simulator.node.nodes import Pool
-from tests.clients import builders
 from tests.clients.builders import TRAINING, manifest
 from tests.realkube.control_plane import RealControlPlane, answers, needs_realkube
 from tests.simulator.casting import until
+from tests.support import process_logs
 from tests.support.isolation import needs_network
 
 pytestmark = [pytest.mark.clients, *needs_realkube, needs_network]
@@ -79,7 +79,7 @@ def as_sent(steps: int) -> dict:
 
 
 def steps(home: Path, event: str) -> list[int]:
-    return [record["step"] for record in builders.records(home / "logs") if record["event"] == event]
+    return [record["step"] for record in process_logs.records(home / "logs") if record["event"] == event]
 
 
 def test_it_trains_to_the_end_over_a_deleted_worker(client: MemberClient, home: Path) -> None:

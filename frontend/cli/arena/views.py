@@ -9,7 +9,8 @@ from frontend.cli.client import Item
 from frontend.cli.submit.kinds import trainer_of
 
 NONE = "N/A"
-ENDED = ("SUCCEEDED", "FAILED")
+MAX_WAIT = "MAX_WAIT_TIME_EXCEEDED"
+ENDED = ("SUCCEEDED", "FAILED", MAX_WAIT)
 _STATES = {
     "Succeeded": "SUCCEEDED",
     "Failed": "FAILED",
@@ -111,6 +112,8 @@ def status(item: Item, pods: Iterable[Instance]) -> str:
         return "PENDING"
     if item.get("state") == "Running" and (item.get("status") or {}).get("phase") == _SCALING:
         return "SCALING"
+    if item.get("state") == "Failed" and (item.get("reason") or {}).get("code") == "MaxWaitExceeded":
+        return MAX_WAIT
     return _STATES.get(str(item.get("state")), "PENDING")
 
 

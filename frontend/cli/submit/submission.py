@@ -39,11 +39,10 @@ def submit(run: Session, trainer: Trainer, options: Options, command: list[str],
     for result in answer["results"]:
         for warning in result.get("warnings") or []:
             run.screen.note(f"warning: {result['kind'].lower()}/{result['name']}: {warning}", "yellow")
-    if trainer is kinds.ET and (options["spot_instance"] or options["max_wait_time"]):
-        note = (
-            "the elastic-job-supervisor of the member acts on --spot-instance and --max-wait-time; the fleet does not"
+    if trainer is kinds.ET and options["spot_instance"]:
+        run.screen.note(
+            "the elastic-job-supervisor of the member acts on --spot-instance; the fleet does not", "yellow"
         )
-        run.screen.note(note, "yellow")
     _print_end(run, trainer, options, program, began)
 
 

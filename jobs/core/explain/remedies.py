@@ -80,6 +80,7 @@ REMEDIES: Mapping[Code, tuple[Kind, ...]] = {
     Code.COPY_VANISHED: PLACEMENT,
     # It has ended.
     Code.ATTEMPTS_EXHAUSTED: (),
+    Code.MAX_WAIT_EXCEEDED: (),
     Code.DELETING: (),
     Code.FAILED: (),
     # Of one cluster that was looked at.

@@ -9,6 +9,9 @@ from typing import Any
 
 CHECKPOINT_GRACE = "convoy.dev/checkpoint-grace"
 """Annotation of a job: how many seconds its pods get to save their work when the job is stopped."""
+MAX_WAIT = "job-supervisor.kube-ai.io/max-wait-time"
+"""Annotation of a job: how many seconds it may wait for quota and room before it ends."""
+_LONGEST_WAIT_S = 10 * 365 * 86_400
 _GRACE_S = 30.0
 _LONGEST_GRACE_S = 3600.0
 
@@ -45,3 +48,10 @@ def grace_s(manifest: Mapping[str, Any], templates: Iterable[tuple[str, Mapping[
     periods = [(template.get("spec") or {}).get("terminationGracePeriodSeconds") for _, template in templates]
     graces = [float(grace) for grace in periods if isinstance(grace, int) and grace >= 0]
     return min(max(graces, default=_GRACE_S), _LONGEST_GRACE_S)
+
+
+def max_wait_s(manifest: Mapping[str, Any]) -> int | None:
+    """How many seconds a job may wait at a stretch. None: for ever, also where the annotation is no whole number above 0."""
+    annotation = str((manifest["metadata"].get("annotations") or {}).get(MAX_WAIT) or "").removesuffix("s")
+    seconds = int(annotation) if annotation.isascii() and annotation.isdecimal() and len(annotation) < 12 else 0
+    return min(seconds, _LONGEST_WAIT_S) or None

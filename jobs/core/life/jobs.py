@@ -31,6 +31,8 @@ class JobEvent(StrEnum):
     FAILED = "Failed"
     GAVE_UP = "GaveUp"
     """The job ends because its budget of attempts is used up, or because of a crash loop."""
+    WAITED_TOO_LONG = "WaitedTooLong"
+    """The job ends because it has waited for quota and room longer than it may."""
     LEFT = "Left"
     """The job leaves its cluster, and waits for another one."""
     REQUEUED = "Requeued"
@@ -90,6 +92,7 @@ JOB = Machine(
         JobEvent.LEFT: _rule(_S.MOVING, ON_MEMBER, "failover.failover"),
         JobEvent.REQUEUED: _rule(_S.QUEUED, frozenset({_S.MOVING}), "failover.failover"),
         JobEvent.GAVE_UP: _rule(_S.FAILED, DIVIDED, "failover.failover"),
+        JobEvent.WAITED_TOO_LONG: _rule(_S.FAILED, WAITING, "follow.max_wait"),
         JobEvent.RETURNED_RUNNING: _rule(_S.RUNNING, _LEFT_BEHIND, "failover.returns"),
         JobEvent.RETURNED: _rule(_S.DISPATCHED, _LEFT_BEHIND, "failover.returns"),
         JobEvent.ADOPTED: _rule(

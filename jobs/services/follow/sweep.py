@@ -21,7 +21,7 @@ from fleet.services.operations.exclusive import exclusive
 from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.failover import failover, returns
-from jobs.services.follow import diagnosing, expiry, health, notices, retention
+from jobs.services.follow import diagnosing, expiry, health, max_wait, notices, retention
 from jobs.services.lifecycle import charges, cycle_requests, deleted_use, works
 from jobs.services.scheduling import loop
 from jobs.services.submission import policy_claims
@@ -54,6 +54,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
         charges.release,
         notices.settle,
         loop.advance_evictions,
+        max_wait.run,
         _request_cycle,
     )
 

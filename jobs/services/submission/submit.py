@@ -19,6 +19,7 @@ from fleet.kube import names
 from fleet.kube.resources import PRIORITY_CLASSES, TRAINING_RUNTIMES
 from fleet.services.auditing import audit
 from jobs import snapshot, snapshot_topology, tracing
+from jobs.core.failover.lifecycle import max_wait_s
 from jobs.core.gang import entitlement, priority_classes, topology_constraints
 from jobs.core.life.jobs import JOB, JobEvent
 from jobs.core.manifest_fields import Faults
@@ -322,6 +323,7 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
     kind = registry.kind_of(job.api_version, job.kind)
     gang_fields.fill(job, kind, document.reading)
     job.ttl_s = kind.ttl_s(job.manifest)
+    job.max_wait_s = max_wait_s(job.manifest)
     document.warnings.extend(entitlements.fill_entitlements(job, *tree))
 
 
@@ -355,7 +357,7 @@ def _write_manifest(job: Job, document: _Document, by: str, now: datetime, *, ke
     job.submitted_by = by[:150]
     job.resize = job.resize if keeps_growing else None
     filled = ("submitted_by", "resize", *gang_fields.FILLED, *entitlements.FILLED, *priorities.FILLED)
-    job.save(update_fields=["manifest", "labels", "ttl_s", "generation", *filled])
+    job.save(update_fields=["manifest", "labels", "ttl_s", "max_wait_s", "generation", *filled])
     announce_jobs([job], now)
 
 

@@ -17,7 +17,7 @@ from fleet.models import Cluster
 from jobs.core.reasons import Code
 from jobs.models import ClaimLocation, Job, Work
 from jobs.services.dispatch import dispatcher
-from jobs.services.follow import health
+from jobs.services.follow import health, max_wait
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.inspect import explaining
 from jobs.services.scheduling import loop
@@ -160,6 +160,12 @@ def exhausted() -> None:
     later(60)
 
 
+def waited_too_long() -> None:
+    books.apply(POLICY, annotated("job-supervisor.kube-ai.io/max-wait-time", "60", pytorch_job(NAME)))
+    books.cycle()
+    max_wait.run(timezone.now() + timedelta(seconds=61))
+
+
 def deleted() -> None:
     sent()
     actions.delete(books.job(NAME), by="test", now=timezone.now())
@@ -190,6 +196,7 @@ OF_A_JOB: dict[Code, Callable[[], Any]] = {
     Code.WAITING_FOR_CLUSTER: waiting_for_its_cluster,
     Code.COPY_VANISHED: vanished,
     Code.ATTEMPTS_EXHAUSTED: exhausted,
+    Code.MAX_WAIT_EXCEEDED: waited_too_long,
     Code.DELETING: deleted,
     Code.FAILED: lambda: reported("Failed"),
 }

@@ -100,6 +100,7 @@ const REASONS: Record<string, ReasonKey> = {
   ClusterLost: 'ClusterLost',
   CopyVanished: 'CopyVanished',
   AttemptsExhausted: 'AttemptsExhausted',
+  MaxWaitExceeded: 'MaxWaitExceeded',
   Deleting: 'Deleting',
   Failed: 'Failed',
 };

@@ -1,0 +1,62 @@
+"""Ends jobs that have waited for quota and room longer than they may (annotation `job-supervisor.kube-ai.io/max-wait-time`).
+
+The time counts anew after each attempt: it is how long a job waits at a stretch, the first time or after its place was taken
+back. A person who suspended a job has not made it wait.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Max, QuerySet
+
+from fleet.db import isolation
+from jobs.core.life.jobs import JobEvent
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, record_event
+from jobs.models import Job
+from jobs.services.lifecycle import charges, cycle_requests, transitions, works
+from jobs.services.lifecycle.locks import lock_jobs
+
+
+def run(now: datetime) -> int:
+    """Ends the jobs that are due, and returns how many."""
+    waiting = _limited()
+    limits = waiting.order_by().values_list("max_wait_s", flat=True).distinct()
+    due = [waiting.filter(max_wait_s=limit, queued_at__lte=now - timedelta(seconds=limit)) for limit in limits if limit]
+    return sum(sum(isolation.each("follow.max_wait", rows, lambda job: _end(job, now), now)) for rows in due)
+
+
+def _limited() -> QuerySet[Job]:
+    return Job.objects.filter(
+        max_wait_s__isnull=False, state__in=Job.WAITING, shares=[], suspended=False, deleting_at__isnull=True
+    )
+
+
+@transaction.atomic
+def _end(job: Job, now: datetime) -> bool:
+    if not lock_jobs(_limited().filter(pk=job.pk)):
+        return False
+    job.refresh_from_db()
+    limit = job.max_wait_s
+    if limit is None or now - _waits_since(job) < timedelta(seconds=limit):
+        return False
+    before = (job.reason or {}).get("message", "")
+    message = f"waited {limit} s for quota and room, the most its max-wait-time allows; the last reason: {before}"
+    transitions.enter(job, JobEvent.WAITED_TOO_LONG)
+    job.reason = Reason(Code.MAX_WAIT_EXCEEDED, message).as_json()
+    job.reclaim, job.finished_at = None, now
+    job.save(update_fields=["state", "reason", "reclaim", "finished_at"])
+    works.withdraw_live(job, now, ended=[])
+    record_event(job, "MaxWaitExceeded", message, now, warning=True)
+    charges.release(now, [job.uid])
+    announce_jobs([job], now)
+    cycle_requests.request()
+    return True
+
+
+def _waits_since(job: Job) -> datetime:
+    """When it began to wait the last time: it was submitted or resumed, its attempt ended, or its pods had left."""
+    ended = job.attempts.aggregate(last=Max("ended_at"))["last"]
+    left = (job.reclaim or {}).get("until")
+    moments = (job.queued_at, ended, datetime.fromisoformat(left) if left else None)
+    return max(moment for moment in moments if moment is not None)
