@@ -5,18 +5,16 @@ Simulated: the members' API servers, kubelets and operator. The members mount th
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
 
-from fleet.kube.resources import LEASES, NAMESPACES, PODS, SERVICE_ACCOUNTS
 from jobs.models import Attempt, Job, Notice
 from jobs.runtime.notices import Scope
 from simulator import fault_parser
 from supervisor.core.facts import MANAGED
 from tests.jobs.services.resizing import LEAF, not_over_committed, size, sizes_agree
-from tests.support import books, process_logs
+from tests.support import books, process_logs, supervised
 from tests.support.books import GPU
 from tests.support.isolation import needs_network
 from tests.support.quotas import apply_tree, gpus, leaf
@@ -24,8 +22,6 @@ from tests.support.world import POLICY, World
 
 pytestmark = [pytest.mark.django_db(transaction=True), needs_network]
 
-CHECKOUT = Path(__file__).parents[2]
-SUPERVISOR = (CHECKOUT / "deploy" / "supervisor-manifests" / "simulated.yaml").read_text()
 PATIENCE_S = 90.0
 TRAINER = """
 import http.server, json, os, pathlib, sys, threading, time
@@ -90,20 +86,14 @@ def bert(least: int, exits: int = 255, **notes: str) -> str:
 @pytest.fixture
 def fleet(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """One member with three nodes and a supervisor."""
-    monkeypatch.setenv("CONVOY_PROCESS_PODS", "default,arena-system")
-    monkeypatch.setenv("CONVOY_PROCESS_PATHS", str(CHECKOUT))
+    for name, value in supervised.ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
     world.member("north", 4, 4, 4, time_scale=1.0)
-    supervise(world, "north")
+    supervised.supervise(
+        world.clients["north"], lambda has: world.until(lambda: bool(has()), "it looks", patience_s=PATIENCE_S)
+    )
     apply_tree(leaf("a", **gpus(12, 12)))
     yield world
-
-
-def supervise(world: World, member: str) -> None:
-    client = world.clients[member]
-    resources = {"Namespace": NAMESPACES, "ServiceAccount": SERVICE_ACCOUNTS, "Pod": PODS}
-    for document in yaml.safe_load_all(SUPERVISOR.replace("CHECKOUT", str(CHECKOUT))):
-        client.create(resources[document["kind"]].path(document["metadata"].get("namespace", "")), document)
-    world.until(lambda: bool(client.list(LEASES.path("arena-system"))["items"]), "it looks", patience_s=PATIENCE_S)
 
 
 def another_member(world: World) -> None:

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
-import yaml
 
-from fleet.kube.resources import LEASES, NAMESPACES, NODES, PODS, PYTORCH_JOBS, SERVICE_ACCOUNTS
+from fleet.kube.resources import NODES, PODS, PYTORCH_JOBS
 from fleet.member.client import MemberClient
 from jobs.runtime import notices as notice
 from simulator.fault_parser import parse
@@ -15,9 +15,9 @@ from simulator.member import SimulatedMember
 from supervisor.core.facts import MANAGED
 from tests.simulator import casting
 from tests.simulator.casting import NAMESPACE, calling, member, until
+from tests.support import supervised
 from tests.support.isolation import needs_network
 
-CHECKOUT = Path(__file__).parents[2]
 KUBEAI = """
 import http.server, sys, threading, time
 class Stop(http.server.BaseHTTPRequestHandler):
@@ -39,18 +39,13 @@ pytestmark = [needs_network, pytest.mark.processes]
 
 @pytest.fixture
 def north(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[SimulatedMember, MemberClient]]:
-    monkeypatch.setenv("CONVOY_PROCESS_PODS", "default,arena-system")
-    monkeypatch.setenv("CONVOY_PROCESS_PATHS", str(CHECKOUT))
+    for name, value in supervised.ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
     with (
         member(tmp_path, shape=casting.shape(nodes=3), time_scale=1.0, start_delay_s=0.05) as made,
         calling(made) as client,
     ):
-        text = (CHECKOUT / "deploy/supervisor-manifests/simulated.yaml").read_text().replace("CHECKOUT", str(CHECKOUT))
-        resources = {"Namespace": NAMESPACES, "ServiceAccount": SERVICE_ACCOUNTS, "Pod": PODS}
-        for document in yaml.safe_load_all(text):
-            path = resources[document["kind"]].path(document["metadata"].get("namespace", ""))
-            client.create(path, document)
-        until(lambda: client.list(LEASES.path("arena-system"))["items"], 60)
+        supervised.supervise(client, partial(until, seconds=60))
         yield made, client
 
 
