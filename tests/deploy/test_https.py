@@ -34,3 +34,18 @@ def test_it_is_plain_on_loopback_alone(tmp_path, environ, expected):
     env = {**template.environment(tmp_path), **environ}
     output = subprocess.run([sys.executable, "-c", SHOW], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     assert json.loads(output.stdout) == expected
+
+
+ASK = """
+import django
+django.setup()
+from django.test import Client
+answer = Client().get("/", headers={"Host": "convoy.example.com", "X-Forwarded-Proto": "https"})
+print(answer.headers.get("Strict-Transport-Security"))
+"""
+
+
+def test_a_browser_behind_the_proxy_is_told_to_stay_with_https(tmp_path):
+    env = {**template.environment(tmp_path), "CONVOY_ALLOWED_HOSTS": "convoy.example.com"}
+    output = subprocess.run([sys.executable, "-c", ASK], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    assert output.stdout.splitlines()[-1] == "max-age=31536000"

@@ -188,6 +188,24 @@ def read_selectors(value: object, known: Sequence[tuple[str, str]], faults: Faul
     return tuple(result)
 
 
+def namespace_faults(manifest: Mapping[str, Any]) -> list[FieldFault]:
+    """Selectors of a policy in a namespace that name another one: it is for the jobs of its own alone.
+
+    Checked where a policy comes in, and not of one that is stored: its other selectors go on.
+    """
+    home, spec = manifest.get("metadata", {}).get("namespace"), manifest.get("spec")
+    selectors = spec.get("resourceSelectors") if isinstance(spec, dict) else None
+    if not home or not isinstance(selectors, list):
+        return []
+    named = [(i, each.get("namespace")) for i, each in enumerate(selectors) if isinstance(each, dict)]
+    detail = f"must be {home}, the policy's own namespace, or not set: a policy that selects in another can never act"
+    return [
+        FieldFault(f"spec.resourceSelectors[{i}].namespace", detail)
+        for i, name in named
+        if name not in (None, "", home)
+    ]
+
+
 def check_labels(value: object, path: str, faults: Faults) -> None:
     if value is None:
         return

@@ -171,10 +171,12 @@ def _parse_document(document: Mapping[str, Any], references: References) -> tupl
     if kind in policies.KINDS and api_version in policies.GROUPS:
         spec = policies.parse_propagation_policy(manifest, snapshot.known_kinds())
         message = [] if spec.faults else policies.warnings(manifest)
-        return _Document(manifest, _write_policy, warnings + message), faults + list(spec.faults)
+        faults += [*spec.faults, *policies.namespace_faults(manifest)]
+        return _Document(manifest, _write_policy, warnings + message), faults
     if kind in overrides.KINDS and api_version in policies.GROUPS:
         policy_faults = overrides.parse_override_policy(manifest, snapshot.known_kinds()).faults
-        return _Document(manifest, _write_policy, warnings), faults + list(policy_faults)
+        faults += [*policy_faults, *policies.namespace_faults(manifest)]
+        return _Document(manifest, _write_policy, warnings), faults
     if kind in Dependent.KINDS and api_version == "v1":
         return _Document(manifest, _write_dependent, warnings), faults + _dependent_faults(manifest)
     if kind in Dependent.RUNTIMES and api_version == TRAINING_RUNTIMES.api_version:
