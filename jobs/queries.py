@@ -82,6 +82,12 @@ def elastic_jobs() -> QuerySet[Job]:
     return rows.filter(resize__isnull=True, shrinks__isnull=True)
 
 
+def small_starters() -> QuerySet[Job]:
+    """Waiting jobs that may start with fewer pods than they ask for. One that is moving may have a copy that runs still."""
+    waiting = Job.objects.filter(elastic=True, state=Job.State.QUEUED, suspended=False, deleting_at__isnull=True)
+    return waiting.filter(size__isnull=False, resize__isnull=True, shares=[])
+
+
 def growing_jobs() -> QuerySet[Job]:
     """Running jobs that are to grow, once there is room."""
     return Job.objects.filter(resize__isnull=False, state=Job.State.RUNNING, suspended=False, deleting_at__isnull=True)

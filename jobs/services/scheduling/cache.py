@@ -101,6 +101,8 @@ class SchedulerCache:
         """Jobs with a growth that waits."""
         self._elastic: set[int] = set()
         """Running jobs that the scheduler may resize."""
+        self._starters: set[int] = set()
+        """Waiting jobs that may start with fewer pods than they ask for."""
         self._shrinking: set[int] = set()
         """Jobs that give back pods, or did a moment ago."""
         self._resized_at: dict[Hashable, datetime] = {}
@@ -142,6 +144,10 @@ class SchedulerCache:
     def has_elastic(self) -> bool:
         """Whether a running job may get more pods by itself."""
         return bool(self._elastic)
+
+    @property
+    def has_small_starters(self) -> bool:
+        return bool(self._starters)
 
     @property
     def has_growths(self) -> bool:
@@ -201,6 +207,7 @@ class SchedulerCache:
         self._pks = {str(uid): pk for pk, uid, *_ in charged}
         self._growing = set(queries.growing_jobs().values_list("pk", flat=True))
         self._elastic = set(queries.elastic_jobs().values_list("pk", flat=True))
+        self._starters = set(queries.small_starters().values_list("pk", flat=True))
         self._shrinking = set(snapshot.shrinking_jobs().values_list("pk", flat=True))
         held = Hold.objects.filter(released_at=None, resized_at__isnull=False).order_by()
         self._resized_at = {
@@ -301,6 +308,8 @@ class SchedulerCache:
             (self._growing.discard if job["resize"] is None else self._growing.add)(pk)
             is_elastic = job["elastic"] and job["state"] == Job.State.RUNNING
             (self._elastic.add if is_elastic else self._elastic.discard)(pk)
+            starts_small = job["elastic"] and job["state"] == Job.State.QUEUED
+            (self._starters.add if starts_small else self._starters.discard)(pk)
             (self._shrinking.discard if job["shrinks"] is None else self._shrinking.add)(pk)
             self.scheduler.drop(pk)
             self.scheduler.evicting.pop(pk, None)
@@ -403,6 +412,7 @@ class SchedulerCache:
             self._growing.discard(pk)
             self._shrinking.discard(pk)
             self._elastic.discard(pk)
+            self._starters.discard(pk)
             self.scheduler.drop(pk)
             self.scheduler.release(pk)
             self._candidates.changed([pk])

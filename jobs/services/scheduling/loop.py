@@ -25,9 +25,19 @@ from jobs.core.preemption import lending, planner
 from jobs.core.preemption.planner import PreemptionPlan
 from jobs.core.scheduling.growth import plan_growth
 from jobs.core.scheduling.scheduler import Scheduler
+from jobs.core.scheduling.small_starts import find_small_start
 from jobs.services.failover import returns
 from jobs.services.lifecycle import cycle_requests
-from jobs.services.scheduling import apply, entitlements, growth, lease, preemption, shrinking, unreadable_rows
+from jobs.services.scheduling import (
+    apply,
+    entitlements,
+    growth,
+    lease,
+    preemption,
+    shrinking,
+    small_starts,
+    unreadable_rows,
+)
 from jobs.services.scheduling.cache import SchedulerCache
 from jobs.services.scheduling.cycle_report import CycleReport
 from jobs.services.scheduling.rejections import Written
@@ -122,10 +132,12 @@ class _Cycles:
         _confirm_written(cache, plan, written)
         report.step("cache")
 
-        # 8. Let running gangs grow with what is left. Not while evictions were ordered that the scheduler has not read yet:
-        #    what they free is for others.
-        if written is not None and (cache.has_growths or cache.has_elastic) and not orders.evictions:
-            _grow(cache, self.epoch, now, idle=not (plan.placed or plan.more or orders.awaiting))
+        # 8. What is left goes to elastic gangs. Not while evictions were ordered that the scheduler has not read yet: what they
+        #    free is for others.
+        idle = not (plan.placed or plan.more or orders.awaiting)
+        starts_small = False
+        if written is not None and not orders.evictions:
+            starts_small = _use_rest(cache, self.epoch, now, idle=idle)
         report.step("growth")
 
         report.done(
@@ -139,7 +151,7 @@ class _Cycles:
         self.placed += len(written.placed)
         cycle_requests.complete(self.served)
         before, self.served = self.served, cycle_requests.requests()
-        return plan.more or orders.again or before != self.served
+        return plan.more or orders.again or starts_small or before != self.served
 
     def _preemption_planner(self, cache: SchedulerCache, plan: Plan, now: datetime) -> Callable[[Plan], PreemptionPlan]:
         """None new while requests are unserved, for a while: capacity freed meanwhile may make preemption needless."""
@@ -213,6 +225,27 @@ def _confirm_written(cache: SchedulerCache, plan: Plan, written: Written | None)
         return
     cache.reload_unplaced(placed for placed in plan.placed if placed.gang.job_id not in written.placed)
     cache.applied(written.placed, written.versions)
+
+
+def _use_rest(cache: SchedulerCache, epoch: int, now: datetime, *, idle: bool) -> bool:
+    """Gives a waiting gang the size at which it can start, or lets running ones grow; whether there is one to place now.
+
+    ``idle``: the cycle left nothing else to be done.
+    """
+    if idle and cache.has_small_starters and _start_small(cache, epoch, now):
+        return True
+    if cache.has_growths or cache.has_elastic:
+        _grow(cache, epoch, now, idle=idle)
+    return False
+
+
+def _start_small(cache: SchedulerCache, epoch: int, now: datetime) -> bool:
+    """Whether a waiting job has got a smaller size."""
+    start = find_small_start(cache.scheduler, small_starts.load(), now)
+    written = small_starts.write(start, epoch, now) if start is not None else False
+    if written is None:
+        cache.invalidate()
+    return bool(written)
 
 
 def _grow(cache: SchedulerCache, epoch: int, now: datetime, *, idle: bool) -> None:
