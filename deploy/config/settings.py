@@ -196,6 +196,8 @@ SPECTACULAR_SETTINGS = {
         "ExcessPolicyEnum": "quotas.core.tree.ExcessPolicy",
         "JobActionEnum": "jobs.core.failover.lifecycle.Action",
         "TypeEnum": "fleet.models.Event.Type",
+        "KindEnum": "jobs.core.explain.remedies.Kind",
+        "IncidentKindEnum": "jobs.core.failover.incidents.IncidentKind",
         "SchemaTypeEnum": "fleet.kube.schema.fields.TYPES",
     },
 }

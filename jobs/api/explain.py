@@ -87,7 +87,7 @@ class JobRefSerializer(serializers.Serializer[Any]):
 class StepSerializer(serializers.Serializer[Any]):
     """Those of placement were tried on the placement engine, those of quotas follow from the tree in force."""
 
-    kind = serializers.ChoiceField([each.value for each in remedies.Kind])
+    kind = serializers.ChoiceField([(each.value, each.name) for each in remedies.Kind])
     message = serializers.CharField()
     cluster = serializers.CharField()
     path = serializers.CharField(help_text="the node of the quota tree")

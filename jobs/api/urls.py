@@ -10,6 +10,7 @@ from jobs.api.evictions import EvictionsView
 from jobs.api.explain import ExplainView
 from jobs.api.gpu_hours import GpuHoursView
 from jobs.api.gpus import GpuMapView, GpuModelsView, NodeDevicesView
+from jobs.api.incidents import IncidentViewSet
 from jobs.api.manifests import ApplyView, DeleteView
 from jobs.api.notices import NoticesView
 from jobs.api.placement import SpeedsView
@@ -25,6 +26,7 @@ router.register("jobs", JobViewSet, "job")
 router.register("policies", PolicyViewSet, "policy")
 router.register("bindings", BindingViewSet, "binding")
 router.register("dependents", DependentViewSet, "dependent")
+router.register("incidents", IncidentViewSet, "incident")
 router.register("queueunits", QueueUnitViewSet, "queueunit")
 urlpatterns = [
     re_path("^apply/?$", ApplyView.as_view(), name="apply"),

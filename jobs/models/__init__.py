@@ -4,6 +4,7 @@ from jobs.models.binding import Attempt, Binding, DeletedJob, Work
 from jobs.models.claim import ClaimLocation
 from jobs.models.dependent import Dependent
 from jobs.models.eviction import EvictionWindow
+from jobs.models.incident import Incident
 from jobs.models.job import Job
 from jobs.models.notice import Notice
 from jobs.models.policy import Policy
@@ -19,6 +20,7 @@ __all__ = [
     "DeletedUse",
     "Dependent",
     "EvictionWindow",
+    "Incident",
     "Job",
     "Notice",
     "Policy",

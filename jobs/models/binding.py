@@ -136,7 +136,14 @@ class Attempt(models.Model):
     """When the logs of its pods are to be read, at the earliest; null: there is nothing to read."""
     log_tries = models.PositiveSmallIntegerField(default=0, db_default=0)
 
-    NO_FAILURE = {"cause": "", "evidence": None, "diagnosis": None, "log_due_at": None, "log_tries": 0}  # noqa: RUF012
+    incident = models.ForeignKey(
+        "jobs.Incident", null=True, blank=True, on_delete=models.SET_NULL, related_name="attempts", db_index=False
+    )
+    """What ended it, with all else that ended for the same cause; null: it has not failed, or is not assigned yet."""
+
+    NO_FAILURE = {  # noqa: RUF012
+        "cause": "", "evidence": None, "diagnosis": None, "log_due_at": None, "log_tries": 0, "incident": None,
+    }  # fmt: skip
     """Fields of an attempt that has not failed."""
 
     class Meta:
@@ -149,6 +156,12 @@ class Attempt(models.Model):
             ),
             models.Index(
                 fields=["log_due_at"], condition=models.Q(log_due_at__isnull=False), name="attempts_to_diagnose"
+            ),
+            models.Index(fields=["incident"], condition=models.Q(incident__isnull=False), name="attempts_of_incident"),
+            models.Index(
+                fields=["ended_at"],
+                condition=models.Q(incident__isnull=True) & ~models.Q(cause=""),
+                name="attempts_unassigned",
             ),
         ]
 

@@ -21,10 +21,10 @@ from fleet import consumers
 from fleet.models import AuditEntry, Cluster, Grant, Token
 from fleet.services.auditing import audit
 from fleet.services.authorization import access, namespace_policies
-from jobs.models import Dependent, Job, Policy
+from jobs.models import Dependent, Incident, Job, Policy
 from quotas.models import Queue, QuotaGrant, QuotaRevision
 from tests.attacks.kube_door import JOB
-from tests.attacks.two_teams import submitted
+from tests.attacks.two_teams import an_incident, submitted
 from tests.fleet.api.builders import ARGUMENTS, filled, routes
 from tests.fleet.builders import status_of
 from tests.support import quotas
@@ -34,7 +34,7 @@ OWN, OTHER = "vision", "speech"
 ROLES = roles_in(OWN)
 PROXY = "/apis/cluster.karmada.io/v1alpha1/clusters/absent/proxy"
 REFUSED = (401, 403)
-OF_NAMESPACES = ("jobs", "policies", "dependents", "queueunits", "namespaces", "queues", "tokens")
+OF_NAMESPACES = ("incidents", "jobs", "policies", "dependents", "queueunits", "namespaces", "queues", "tokens")
 """What REST routes begin with whose arguments name what is in a namespace, or somebody's."""
 _NUMBER = re.compile(r"\d+")
 """Of a row: an answer may repeat what the path named."""
@@ -58,7 +58,7 @@ def fill_fleet(north: Cluster) -> None:
     """One of everything in both namespaces."""
     quotas.apply_tree(*(quotas.leaf(each, each, **quotas.gpus(0, 4)) for each in (OWN, OTHER)))
     for namespace in (OWN, OTHER):
-        submitted(namespace, marker(namespace))
+        an_incident(submitted(namespace, marker(namespace)))
         namespace_policies.save(namespace, {"pod_security": "baseline"}, now=timezone.now())
     victim = person("victim", (Grant.Role.VIEWER, OTHER))
     QuotaGrant.objects.create(user=victim, path=f"root/{OTHER}")
@@ -134,6 +134,7 @@ def _arguments(route: str, namespace: str, user: Any) -> dict[str, str]:
     rows: dict[str, Callable[[], Any]] = {
         "policies": lambda: Policy.objects.get(namespace=namespace).uid,
         "dependents": lambda: Dependent.objects.get(namespace=namespace).uid,
+        "incidents": lambda: Incident.objects.get(attempts__job__namespace=namespace).uid,
         "jobs": lambda: Job.objects.get(namespace=namespace).uid,
         "queueunits": lambda: Job.objects.get(namespace=namespace).uid,
         "grants": lambda: Grant.objects.get(user__username="victim").pk,

@@ -16,7 +16,7 @@ from fleet.services.authorization import namespace_policies
 from fleet.services.members import member_clients
 from jobs.core.policies.state_preservation import StateRule
 from jobs.events import record_event
-from jobs.models import Attempt, Dependent, Job, Policy, PreservedState, Work
+from jobs.models import Attempt, Dependent, Incident, Job, Policy, PreservedState, Work
 from jobs.queries import BY
 from jobs.services.lifecycle import cycle_requests, other_copies, provenance
 from jobs.services.lifecycle.provenance import Provenance
@@ -104,6 +104,8 @@ def two_teams(*, evicts: str, by_model: bool = False) -> tuple[Job, Job]:
     claims_to_be_a_copy(cluster)
     adds_what_jobs_show_of_themselves(runs)
     records_values()
+    for job in (waits, runs):
+        an_incident(job)
     for namespace in (*OURS, *THEIRS):
         namespace_policies.save(namespace, {"pod_security": "baseline"}, now=timezone.now())
     audit.note(AUTHOR, door="rest", address="", request="", verb="mint", kind="Token", name=SECRET)
@@ -131,6 +133,18 @@ def adds_what_jobs_show_of_themselves(job: Job) -> None:
     value = {"CHECKPOINT": {"value": f"/{SECRET}/7", "attempt": 1, "at": timezone.now().isoformat()}}
     PreservedState.objects.create(job_id=job.pk, attempt=1, rules=[rule.as_json()], values=value)
     Job.objects.filter(pk=job.pk).update(preserves_state=True)
+
+
+def an_incident(job: Job) -> Incident:
+    """The job's first attempt has failed."""
+    now = timezone.now()
+    times = {"began_at": now, "declared_at": now, "last_at": now}
+    made = Incident.objects.create(
+        kind="JobFailed", subject=f"job/{job.uid}", cluster_name="north", message=f"{job.name} failed", **times
+    )
+    run = {"cluster_name": "north", "placed_at": now, "ended_at": now, "outcome": "Failed", "cause": "CodeError"}
+    Attempt.objects.update_or_create(job=job, number=1, defaults={"incident": made}, create_defaults={**run, "incident": made})
+    return made
 
 
 def records_values() -> None:
@@ -168,6 +182,7 @@ LOOKS: dict[str, tuple[str, ...]] = {
         "from=2000-01-01T00:00:00Z&to=2000-01-02T00:00:00Z",
     ),
     "/api/v1/attempts/": ("queue=root", "queue=root/shared", "cluster=north", f"queue={SECRET}"),
+    "/api/v1/incidents/": ("cluster=north", "namespace=team-b", "queue=root/shared", "open=true"),
     "/api/v1/jobs/groups/": tuple(f"by={field}" for field in (*BY, "label:app")),
     "/api/v1/jobs/": ("search=secret", "namespace=team-b", "ordering=-created_at", "state=Running&state=Queued"),
     "/api/v1/jobs/export/": ("form=json", "namespace=team-b"),
@@ -208,6 +223,8 @@ def _names(path: str, job: Job) -> Iterator[dict[str, str]]:
         names["id"] = str(Policy.objects.get(name=f"policy-of-{job.name}").uid)
     if "/dependents/" in path:
         names["id"] = str(Dependent.objects.get(name=job.name).uid)
+    if "/incidents/" in path:
+        names["id"] = str(Incident.objects.get(attempts__job=job).uid)
     if "/audit/" in path:
         names["id"] = str(AuditEntry.objects.earliest("pk").pk)
     elif "/history/" in path or "/tokens/" in path or "/leads/" in path or "/grants/" in path:

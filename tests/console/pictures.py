@@ -31,7 +31,7 @@ def pages(shown: Page) -> dict[str, str]:
         "submit",
         "join",
         "policies",
-        "failovers",
+        "incidents",
         "events",
         "audit",
         "access",

@@ -96,7 +96,7 @@ VIEWS = {
     "/policies": ("example-policy", WAYS),
     "/events": ("llama", WAYS),
     "/events?namespace=default&type=Warning": ("", ("kubectl", "curl")),
-    "/failovers": ("", ("kubectl", "curl")),
+    "/incidents": ("", ("curl",)),
     "/audit": ("count", ("curl",)),
     "/access": ("ada", ("curl",)),
     "/system": ("database", ("curl",)),

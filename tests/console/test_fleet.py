@@ -17,7 +17,7 @@ from tests.support.world import pytorch_job
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGES = {
     "/fleet": "Fleet", "/fleet/north": "north", "/join": "Add a cluster", "/submit": "Submit a job", "/policies": "Policies",
-    "/failovers": "Failovers", "/events": "Events", "/audit": "Audit", "/access": "Access", "/system": "System",
+    "/incidents": "Incidents", "/events": "Events", "/audit": "Audit", "/access": "Access", "/system": "System",
 }  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def test_it_drains_a_cluster_and_tells_the_move_as_a_story(world, page, aside, n
     expect(dialog).to_be_hidden()
     expect(page.get_by_role("article", name="north", exact=True)).to_contain_text("Drained")
     aside(world.expect, "llama", "Running", on="south")
-    page.get_by_role("link", name="Failovers").click()
+    page.get_by_role("link", name="Incidents").click()
     expect(page.get_by_role("article", name="default/llama")).to_contain_text("Moving")
 
 

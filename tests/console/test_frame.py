@@ -23,12 +23,12 @@ def test_it_lists_the_keys_that_work(page, north, axe):
     sign_in(page)
     page.keyboard.press("?")
     keys = page.get_by_role("dialog", name="Keyboard shortcuts")
-    expect(keys).to_contain_text("Go to Failovers")
+    expect(keys).to_contain_text("Go to Incidents")
     assert axe(page) == []
     page.keyboard.press("Escape")
     page.keyboard.press("g")
     page.keyboard.press("o")
-    expect(page).to_have_url(re.compile("/failovers$"))
+    expect(page).to_have_url(re.compile("/incidents$"))
 
 
 def test_it_holds_the_page_still_and_says_how_old_it_is(world, page, aside, north):

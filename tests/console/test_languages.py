@@ -27,7 +27,7 @@ PAGES = (
     "/jobs",
     "/quotas",
     "/events",
-    "/failovers",
+    "/incidents",
     "/policies",
     "/audit",
     "/system",

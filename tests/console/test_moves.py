@@ -1,4 +1,4 @@
-"""A cluster dies before somebody's eyes: the fleet says so, its jobs move, and the move is told as one story."""
+"""A cluster dies before somebody's eyes: the fleet says so, its jobs move, and the incident is told as one story."""
 
 from dataclasses import replace
 
@@ -26,11 +26,16 @@ def test_it_follows_the_moves_when_a_cluster_dies(world, page, aside, north, sti
         expect(lost).to_contain_text("Unknown")
         aside(world.expect, "llama", "Running", on="south")
         expect(other.get_by_role("img", name="GPUs of south: 3 used")).to_be_visible()
-    page.get_by_role("link", name="Failovers", exact=True).click()
-    story = page.get_by_role("article", name="default/llama")
-    expect(story).to_contain_text("Moving")
-    expect(story).to_contain_text("Running")
-    story.get_by_role("link", name="default/llama").click()
+    page.get_by_role("link", name="Incidents", exact=True).click()
+    page.get_by_role("link", name="north does not answer").click()
+    expect(page.get_by_role("heading", name="north does not answer", level=1)).to_be_visible()
+    story = page.get_by_role("region", name="Timeline")
+    for step in ("First failed look at north", "ends attempt 1 on north", "runs again on south"):
+        expect(story).to_contain_text(step)
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Export post-mortem").click()
+    assert "default/llama runs again on south" in saved.value.path().read_text()
+    story.get_by_role("link", name="default/llama").first.click()
     expect(page.get_by_role("heading", name="llama", level=1)).to_be_visible()
     expect(page.get_by_role("main")).to_contain_text("south")
     assert aside(Event.objects.filter(reason="Moving").count) == 1

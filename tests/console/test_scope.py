@@ -60,5 +60,5 @@ def test_it_goes_on_with_the_scope_of_a_shared_address(page, two):
     page.get_by_role("link", name="giant").click()
     page.get_by_role("tab", name="Events").click()
     expect(page).to_have_url(re.compile(r"namespace=vision"))
-    page.get_by_role("navigation", name="Main").get_by_role("link", name="Failovers").click()
-    expect(page).to_have_url(re.compile(r"/failovers\?namespace=vision$"))
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Incidents").click()
+    expect(page).to_have_url(re.compile(r"/incidents\?namespace=vision$"))

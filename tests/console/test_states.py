@@ -14,13 +14,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 expect.set_options(timeout=PATIENCE_MS)
 ROUTES = {
     "/fleet": "clusters/", "/fleet/north": "nodes/", "/jobs": "jobs/", "/jobs/ID": "jobs/",
-    "/quotas": "quota/tree/", "/policies": "policies/", "/failovers": "events/", "/events": "events/",
+    "/quotas": "quota/tree/", "/policies": "policies/", "/incidents": "incidents/", "/events": "events/",
     "/audit": "audit/", "/access": "users/", "/system": "system/",
 }  # fmt: skip
 """Pages that read, and what of the API each cannot do without; joining and submitting only send."""
 EMPTY = {
     "/fleet": "No cluster has joined yet", "/jobs": "No jobs yet", "/quotas": "There is no quota tree",
-    "/policies": "No policies yet", "/failovers": "No job has had to move", "/events": "No event matches",
+    "/policies": "No policies yet", "/incidents": "No incidents", "/events": "No event matches",
 }  # fmt: skip
 """The audit is never empty for its reader: their own sign-in is in it."""
 

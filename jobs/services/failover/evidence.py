@@ -59,6 +59,7 @@ def record(job: Job, attempt: int, failure: Failure, now: datetime) -> None:
     replaceable = ("",) if failure.cause in WEAK else WEAK
     due_at = now if failure.cause in _SHOWN_BY_PODS else None
     stored = {"cause": failure.cause, "evidence": failure.evidence_as_json() or None, "log_due_at": due_at}
+    stored |= {"incident": None}  # another cause may belong to another incident
     if attempts.filter(cause__in=replaceable).update(**stored) and due_at:
         events.enqueue("jobs.diagnose", str(job.uid), attempt)
 

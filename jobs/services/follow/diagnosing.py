@@ -163,7 +163,7 @@ def _store(attempt: Attempt, diagnosis: Diagnosis, now: datetime) -> None:
             log_due_at=None
         )  # the attempt runs again, or has succeeded after all
         return
-    mine.filter(cause__in=evidence.WEAK).update(cause=diagnosis.cause)
+    mine.filter(cause__in=evidence.WEAK).update(cause=diagnosis.cause, incident=None)
     _explain(job, attempt, diagnosis, now)
     record_event(job, "Diagnosed", f"attempt {attempt.number} failed: {diagnosis.summary}"[:1024], now, warning=True)
     if diagnosis.kind is Class.INFRASTRUCTURE and not job.shares and job.attempt == attempt.number:

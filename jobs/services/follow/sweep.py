@@ -20,7 +20,7 @@ from fleet.services.clusters import circuits
 from fleet.services.operations.exclusive import exclusive
 from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
-from jobs.services.failover import failover, returns
+from jobs.services.failover import failover, incidents, returns
 from jobs.services.follow import diagnosing, expiry, health, max_wait, notices, retention
 from jobs.services.lifecycle import charges, cycle_requests, deleted_use, works
 from jobs.services.scheduling import loop
@@ -43,6 +43,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
         returns.adopt,  # first, so that a copy on a recovered cluster is adopted before its job is moved or placed again
         *health.CHECKS,
         diagnosing.request_due,
+        incidents.run,
         _push_due,
         _close_idle_circuits,
         expiry.run,

@@ -574,6 +574,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/incidents/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Incidents, the latest first
+         * @description What `ByRole` asks of a view.
+         */
+        get: operations["incidents_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/incidents/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One incident, from its signal to the last job that runs again
+         * @description What `ByRole` asks of a view.
+         */
+        get: operations["incidents_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/incidents/{id}/postmortem/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One incident as a post-mortem in Markdown
+         * @description What `ByRole` asks of a view.
+         */
+        get: operations["incidents_postmortem_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/": {
         parameters: {
             query?: never;
@@ -2580,6 +2640,141 @@ export interface components {
             /** @description whether the member is asked in the names of persons, so that its own RBAC and audit see them */
             on: boolean;
         };
+        Incident: {
+            /** Format: uuid */
+            id: string;
+            kind: components["schemas"]["IncidentKindEnum"];
+            /**
+             * @description Recovering: the cause is over, and jobs still wait
+             *
+             *     * `Open` - OPEN
+             *     * `Recovering` - RECOVERING
+             *     * `Over` - OVER
+             */
+            stage: components["schemas"]["StageEnum"];
+            cluster: string;
+            /** @description that were lost */
+            nodes: string[];
+            /** @description the job that it is about; null: not about a single job */
+            job: components["schemas"]["JobName"] | null;
+            /** @description of an outage: the reason of the cluster's state */
+            reason: string;
+            message: string;
+            /**
+             * Format: date-time
+             * @description the first signal
+             */
+            began_at: string;
+            /**
+             * Format: date-time
+             * @description when the cluster was no longer Ready, or the attempt was closed
+             */
+            declared_at: string;
+            /** Format: date-time */
+            last_at: string;
+            /**
+             * Format: date-time
+             * @description when the cause was over; null: it lasts
+             */
+            over_at: string | null;
+            /** @description that it stopped, of namespaces that the caller may read */
+            jobs: number;
+            /** @description that it stopped, of other namespaces */
+            other_jobs: number;
+            /** @description jobs that still wait for another attempt */
+            waiting: number;
+        };
+        /**
+         * @description * `ClusterSilent` - CLUSTER_SILENT
+         *     * `ClusterUnhealthy` - CLUSTER_UNHEALTHY
+         *     * `CredentialsRefused` - CREDENTIALS
+         *     * `DisruptionSuspected` - DISRUPTION
+         *     * `ClusterDrained` - CLUSTER_DRAINED
+         *     * `ClusterTainted` - CLUSTER_TAINTED
+         *     * `ClusterDetached` - CLUSTER_DETACHED
+         *     * `NodeLost` - NODE_LOST
+         *     * `PodsEvicted` - PODS_EVICTED
+         *     * `CopiesRemoved` - COPIES_REMOVED
+         *     * `MemberRefused` - REFUSED
+         *     * `JobFailed` - JOB_FAILED
+         * @enum {string}
+         */
+        IncidentKindEnum: "ClusterSilent" | "ClusterUnhealthy" | "CredentialsRefused" | "DisruptionSuspected" | "ClusterDrained" | "ClusterTainted" | "ClusterDetached" | "NodeLost" | "PodsEvicted" | "CopiesRemoved" | "MemberRefused" | "JobFailed";
+        IncidentStep: {
+            /** Format: date-time */
+            at: string;
+            what: components["schemas"]["WhatEnum"];
+            job: components["schemas"]["JobName"] | null;
+            cluster: string;
+            attempt: number | null;
+            message: string;
+        };
+        IncidentStory: {
+            /** Format: uuid */
+            id: string;
+            kind: components["schemas"]["IncidentKindEnum"];
+            /**
+             * @description Recovering: the cause is over, and jobs still wait
+             *
+             *     * `Open` - OPEN
+             *     * `Recovering` - RECOVERING
+             *     * `Over` - OVER
+             */
+            stage: components["schemas"]["StageEnum"];
+            cluster: string;
+            /** @description that were lost */
+            nodes: string[];
+            /** @description the job that it is about; null: not about a single job */
+            job: components["schemas"]["JobName"] | null;
+            /** @description of an outage: the reason of the cluster's state */
+            reason: string;
+            message: string;
+            /**
+             * Format: date-time
+             * @description the first signal
+             */
+            began_at: string;
+            /**
+             * Format: date-time
+             * @description when the cluster was no longer Ready, or the attempt was closed
+             */
+            declared_at: string;
+            /** Format: date-time */
+            last_at: string;
+            /**
+             * Format: date-time
+             * @description when the cause was over; null: it lasts
+             */
+            over_at: string | null;
+            /** @description that it stopped, of namespaces that the caller may read */
+            jobs: number;
+            /** @description that it stopped, of other namespaces */
+            other_jobs: number;
+            /** @description jobs that still wait for another attempt */
+            waiting: number;
+            /**
+             * Format: date-time
+             * @description the server's, up to which open times are counted
+             */
+            now: string;
+            /** @description whether there are more than 500 attempts or jobs */
+            is_cut: boolean;
+            /**
+             * Format: double
+             * @description GPUs of the listed attempts, while they were stopped
+             */
+            gpu_minutes_stopped: number;
+            /**
+             * Format: double
+             * @description which they had run: repeated, but for what was saved
+             */
+            gpu_minutes_repeated: number;
+            affected: components["schemas"]["StoppedJob"][];
+            /** @description still on the cluster of an open outage */
+            staying: components["schemas"]["StayingJob"][];
+            /** @description in order; LeavesAt is in the future */
+            steps: components["schemas"]["IncidentStep"][];
+        };
         Job: {
             /** Format: uuid */
             readonly id: string;
@@ -2697,6 +2892,12 @@ export interface components {
             /** @description copies that may run beside its current one */
             readonly other_copies: components["schemas"]["OtherCopy"][];
         };
+        JobName: {
+            /** Format: uuid */
+            id: string;
+            namespace: string;
+            name: string;
+        };
         /** @description A job that advice is about; of a namespace that the reader may not see, its amounts alone. */
         JobRef: {
             /** @description empty: it may not be seen */
@@ -2720,26 +2921,26 @@ export interface components {
             };
         };
         /**
-         * @description * `MakePolicy` - MakePolicy
-         *     * `MakeQuotaTree` - MakeQuotaTree
-         *     * `AddNamespace` - AddNamespace
-         *     * `Resume` - Resume
-         *     * `OpenQueue` - OpenQueue
-         *     * `LookAtJob` - LookAtJob
-         *     * `ReturnBorrowed` - ReturnBorrowed
-         *     * `RaiseQuota` - RaiseQuota
-         *     * `LowerRequest` - LowerRequest
-         *     * `AllOf` - AllOf
-         *     * `JoinCluster` - JoinCluster
-         *     * `RestoreCluster` - RestoreCluster
-         *     * `LookAtCluster` - LookAtCluster
-         *     * `WaitUntil` - WaitUntil
-         *     * `WaitForGang` - WaitForGang
-         *     * `Uncordon` - Uncordon
-         *     * `Tolerate` - Tolerate
-         *     * `WaitForJobs` - WaitForJobs
-         *     * `Select` - Select
-         *     * `AddNodes` - AddNodes
+         * @description * `MakePolicy` - MAKE_POLICY
+         *     * `MakeQuotaTree` - MAKE_QUOTA_TREE
+         *     * `AddNamespace` - ADD_NAMESPACE
+         *     * `Resume` - RESUME
+         *     * `OpenQueue` - OPEN_QUEUE
+         *     * `LookAtJob` - LOOK_AT_JOB
+         *     * `ReturnBorrowed` - RETURN_BORROWED
+         *     * `RaiseQuota` - RAISE_QUOTA
+         *     * `LowerRequest` - LOWER_REQUEST
+         *     * `AllOf` - ALL_OF
+         *     * `JoinCluster` - JOIN_CLUSTER
+         *     * `RestoreCluster` - RESTORE_CLUSTER
+         *     * `LookAtCluster` - LOOK_AT_CLUSTER
+         *     * `WaitUntil` - WAIT_UNTIL
+         *     * `WaitForGang` - WAIT_FOR_GANG
+         *     * `Uncordon` - UNCORDON
+         *     * `Tolerate` - TOLERATE
+         *     * `WaitForJobs` - WAIT_FOR_JOBS
+         *     * `Select` - SELECT
+         *     * `AddNodes` - ADD_NODES
          * @enum {string}
          */
         KindEnum: "MakePolicy" | "MakeQuotaTree" | "AddNamespace" | "Resume" | "OpenQueue" | "LookAtJob" | "ReturnBorrowed" | "RaiseQuota" | "LowerRequest" | "AllOf" | "JoinCluster" | "RestoreCluster" | "LookAtCluster" | "WaitUntil" | "WaitForGang" | "Uncordon" | "Tolerate" | "WaitForJobs" | "Select" | "AddNodes";
@@ -3208,6 +3409,21 @@ export interface components {
              */
             previous?: string | null;
             results: components["schemas"]["Grant"][];
+        };
+        PaginatedIncidentList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["Incident"][];
         };
         PaginatedJobList: {
             /** @example 123 */
@@ -4087,6 +4303,13 @@ export interface components {
             /** @description by place, fastest first */
             results: components["schemas"]["Speed"][];
         };
+        /**
+         * @description * `Open` - OPEN
+         *     * `Recovering` - RECOVERING
+         *     * `Over` - OVER
+         * @enum {string}
+         */
+        StageEnum: "Open" | "Recovering" | "Over";
         Stand: {
             /** @description New: not submitted; Starts: in the next cycle */
             outcome: components["schemas"]["StandOutcomeEnum"];
@@ -4118,6 +4341,15 @@ export interface components {
          * @enum {string}
          */
         StateEnum: "Ready" | "NotReady" | "Unknown";
+        StayingJob: {
+            job: components["schemas"]["JobName"];
+            gpus: number;
+            /**
+             * Format: date-time
+             * @description null: it stays for as long as the outage lasts
+             */
+            leaves_at: string | null;
+        };
         /** @description Those of placement were tried on the placement engine, those of quotas follow from the tree in force. */
         Step: {
             kind: components["schemas"]["KindEnum"];
@@ -4160,6 +4392,48 @@ export interface components {
             readonly allowed: boolean;
             /** @description the role that may do it; empty: everybody, or time alone */
             readonly needs: string;
+        };
+        StoppedJob: {
+            job: components["schemas"]["JobName"];
+            /** @description of the job */
+            kind: string;
+            gpus: number;
+            attempt: number;
+            cluster: string;
+            /** Format: date-time */
+            started_at: string | null;
+            /** Format: date-time */
+            ended_at: string;
+            outcome: string;
+            cause: string;
+            message: string;
+            /** @description of the job, now */
+            state: string;
+            /** @description for another attempt */
+            waits: boolean;
+            /** @description why it waits now */
+            reason: components["schemas"]["Reason"] | null;
+            /** @description null: its program reported none */
+            saved_step: number | null;
+            next_attempt: number | null;
+            next_cluster: string;
+            /** Format: date-time */
+            next_placed_at: string | null;
+            /**
+             * Format: date-time
+             * @description when all pods of the next attempt ran
+             */
+            back_at: string | null;
+            /**
+             * Format: double
+             * @description seconds in which it did not run because of the incident
+             */
+            stopped_s: number;
+            /**
+             * Format: double
+             * @description seconds that the attempt had run: repeated, but for what was saved
+             */
+            ran_s: number;
         };
         /** @description At least one of them; all of them hold at once. */
         SupposeRequest: {
@@ -4282,6 +4556,17 @@ export interface components {
             /** @description lines that are not in the chain yet */
             unlinked: number;
         };
+        /**
+         * @description * `Signal` - SIGNAL
+         *     * `Declared` - DECLARED
+         *     * `Left` - LEFT
+         *     * `Placed` - PLACED
+         *     * `Running` - RUNNING
+         *     * `CauseOver` - CAUSE_OVER
+         *     * `LeavesAt` - EXPECTED
+         * @enum {string}
+         */
+        WhatEnum: "Signal" | "Declared" | "Left" | "Placed" | "Running" | "CauseOver" | "LeavesAt";
         /** @description Counts are of the whole fleet; jobs are listed only in the namespaces the caller may read. */
         WhatIf: {
             differences: components["schemas"]["StandsOtherwise"][];
@@ -5199,6 +5484,84 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    incidents_list: {
+        parameters: {
+            query?: {
+                cluster?: string;
+                kind?: string;
+                /** @description that stopped a job of the namespace */
+                namespace?: string;
+                /** @description whose cause lasts */
+                open?: boolean;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description that stopped a job of the queue, or of one below it */
+                queue?: string;
+                /** @description A search term. */
+                search?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedIncidentList"];
+                };
+            };
+        };
+    };
+    incidents_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IncidentStory"];
+                };
+            };
+        };
+    };
+    incidents_postmortem_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/markdown": string;
+                };
             };
         };
     };

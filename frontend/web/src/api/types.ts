@@ -78,3 +78,5 @@ export type GpuHours = Schemas['GpuHours'];
 export type GpuHoursAnswer = Schemas['GpuHoursAnswer'];
 export type PastAttempt = Schemas['PastAttempt'];
 export type PastAttempts = Schemas['PastAttempts'];
+export type Incident = Schemas['Incident'];
+export type IncidentStory = Schemas['IncidentStory'];

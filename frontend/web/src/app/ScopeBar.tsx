@@ -15,7 +15,7 @@ import classes from './ScopeBar.module.css';
 const NARROWED_BY: Record<string, readonly ScopeKey[]> = {
   fleet: SCOPE_KEYS,
   jobs: SCOPE_KEYS,
-  failovers: SCOPE_KEYS,
+  incidents: SCOPE_KEYS,
   events: SCOPE_KEYS,
   quotas: ['namespace', 'queue'],
   policies: ['namespace'],

@@ -9,7 +9,7 @@ import {
   type LucideIcon,
   Network,
   Route,
-  Shuffle,
+  Siren,
   SquarePen,
 } from 'lucide-react';
 
@@ -28,7 +28,7 @@ export const ROOMS: Room[] = [
   { to: '/quotas', name: 'quotas', keys: 'g q', icon: ListTree },
   { to: '/submit', name: 'submit', keys: 'g s', icon: SquarePen },
   { to: '/policies', name: 'policies', keys: 'g p', icon: Route },
-  { to: '/failovers', name: 'failovers', keys: 'g o', icon: Shuffle },
+  { to: '/incidents', name: 'incidents', keys: 'g o', icon: Siren },
   { to: '/events', name: 'events', keys: 'g e', icon: Activity },
   { to: '/audit', name: 'audit', keys: 'g a', icon: History },
   { to: '/access', name: 'access', keys: 'g r', icon: KeyRound },

@@ -31,7 +31,7 @@ export function Moves() {
             </li>
           ))}
         </ol>
-        <Link to="/failovers" className={classes['more']}>
+        <Link to="/incidents" className={classes['more']}>
           {t('home.allMoves')}
         </Link>
       </div>
