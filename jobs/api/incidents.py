@@ -116,7 +116,10 @@ class IncidentFilter(django_filters.FilterSet):
         fields = ["kind", "cluster", "open", "namespace", "queue"]
 
     def that_stopped(self, rows: QuerySet[Incident], name: str, value: str) -> QuerySet[Incident]:
-        return incidents.that_stopped(rows, access.visible_namespaces(self.request.user), **{name: value})
+        return incidents.that_stopped(rows, self._allowed(), **{name: value})
+
+    def _allowed(self) -> incidents.Namespaces:
+        return frozenset() if self.request is None else access.visible_namespaces(self.request.user)
 
 
 @extend_schema_view(list=extend_schema(summary="Incidents, the latest first"))
@@ -137,7 +140,7 @@ class IncidentViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[In
     def paginate_queryset(self, queryset: Any) -> Any:
         page = super().paginate_queryset(queryset)
         allowed = access.visible_namespaces(self.request.user)
-        return page if page is None else [_listed(row, *counted) for row, *counted in incidents.counted(page, allowed)]
+        return page if page is None else [_listed(*each) for each in incidents.counted(page, allowed)]
 
     @extend_schema(
         responses=IncidentStorySerializer,
@@ -189,4 +192,6 @@ def _told(listed: dict[str, Any], story: Story) -> dict[str, Any]:
 
 
 def _with_job(each: Any) -> dict[str, Any]:
-    return asdict(each) | {"job": {"id": each.job, "namespace": each.namespace, "name": each.name} if each.job else None}
+    return asdict(each) | {
+        "job": {"id": each.job, "namespace": each.namespace, "name": each.name} if each.job else None
+    }

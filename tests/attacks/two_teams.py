@@ -143,7 +143,9 @@ def an_incident(job: Job) -> Incident:
         kind="JobFailed", subject=f"job/{job.uid}", cluster_name="north", message=f"{job.name} failed", **times
     )
     run = {"cluster_name": "north", "placed_at": now, "ended_at": now, "outcome": "Failed", "cause": "CodeError"}
-    Attempt.objects.update_or_create(job=job, number=1, defaults={"incident": made}, create_defaults={**run, "incident": made})
+    Attempt.objects.update_or_create(
+        job=job, number=1, defaults={"incident": made}, create_defaults={**run, "incident": made}
+    )
     return made
 
 

@@ -1,4 +1,4 @@
-"""Writes an incident as a post-mortem in Markdown: what happened and when, what was lost, and what is left to a person to fill in.
+"""Writes an incident as a post-mortem in Markdown: what happened and when, what was lost, and headings for a person to fill in.
 
 Times are in UTC. Names, messages and reasons come from members and tenants: what Markdown would read as markup is escaped.
 No I/O.

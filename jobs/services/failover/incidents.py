@@ -88,7 +88,11 @@ def _open_outage(subject: str, cluster: Cluster, now: datetime) -> None:
 def _opened(incident: Incident) -> Incident:
     incident.save(force_insert=True)
     log.warning(
-        "incident", incident=str(incident.uid), kind=incident.kind, cluster=incident.cluster_name, reason=incident.reason
+        "incident",
+        incident=str(incident.uid),
+        kind=incident.kind,
+        cluster=incident.cluster_name,
+        reason=incident.reason,
     )
     return incident
 
@@ -159,9 +163,7 @@ def _loss(row: _Unassigned, outages: Sequence[Incident], cluster: Cluster | None
     return IncidentKind.CLUSTER_DRAINED if cluster.drained else IncidentKind.CLUSTER_TAINTED
 
 
-def _spread(
-    kind: IncidentKind, subject: str, rows: Sequence[_Unassigned]
-) -> list[tuple[Incident, list[_Unassigned]]]:
+def _spread(kind: IncidentKind, subject: str, rows: Sequence[_Unassigned]) -> list[tuple[Incident, list[_Unassigned]]]:
     """The incidents that the rows belong to, which are those of one subject in the order of time; opens what is missing."""
     spread: list[tuple[Incident, list[_Unassigned]]] = []
     for row in rows:

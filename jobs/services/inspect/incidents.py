@@ -64,9 +64,7 @@ def that_stopped(
     return rows.filter(Exists(attempts))
 
 
-def counted(
-    incidents: Sequence[Incident], namespaces: Namespaces
-) -> list[tuple[Incident, Counts, Name | None]]:
+def counted(incidents: Sequence[Incident], namespaces: Namespaces) -> list[tuple[Incident, Counts, Name | None]]:
     """Each incident with its counts, and with its job if it is about a single one; in three queries."""
     numbers = _counts(incidents, namespaces)
     uids = [incident.subject.removeprefix(OF_JOB) for incident in incidents if incident.subject.startswith(OF_JOB)]
@@ -209,4 +207,3 @@ def _staying(incident: Incident, namespaces: Namespaces) -> list[Staying]:
 
 def _stays(job: Job, cluster: Cluster) -> Staying:
     return Staying(str(job.uid), job.namespace, job.name, job.gpus, returns.leaves_at(job, cluster))
-

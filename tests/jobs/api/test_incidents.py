@@ -48,7 +48,12 @@ def test_it_lists_them_with_how_many_jobs_each_stopped(as_admin):
     incidents.run(NOW)
     own, silent = listed(as_admin)
     assert (own["kind"], own["job"]["id"], own["jobs"], own["waiting"]) == ("JobFailed", str(job.uid), 1, 1)
-    assert (silent["kind"], silent["cluster"], silent["job"], silent["stage"]) == ("ClusterSilent", "north", None, "Open")
+    assert (silent["kind"], silent["cluster"], silent["job"], silent["stage"]) == (
+        "ClusterSilent",
+        "north",
+        None,
+        "Open",
+    )
 
 
 def test_a_story_has_its_steps_in_order_and_a_post_mortem_to_keep(as_admin):
@@ -72,7 +77,10 @@ def test_a_reader_of_one_namespace_sees_outages_and_only_what_hit_its_jobs():
     incidents.run(NOW)
     reader = client_of(person("ada", ("viewer", "vision")))
     rows = listed(reader)
-    assert [(row["kind"], row["jobs"], row["other_jobs"]) for row in rows] == [("JobFailed", 1, 0), ("ClusterSilent", 0, 1)]
+    assert [(row["kind"], row["jobs"], row["other_jobs"]) for row in rows] == [
+        ("JobFailed", 1, 0),
+        ("ClusterSilent", 0, 1),
+    ]
     hidden = Incident.objects.exclude(uid__in=[row["id"] for row in rows]).get()
     for path in ("", "postmortem/"):
         assert reader.get(f"/api/v1/incidents/{hidden.uid}/{path}").status_code == 404
@@ -92,7 +100,13 @@ def test_it_filters_by_kind_cluster_and_whether_it_lasts(as_admin):
     outage()
     failed("llama")
     incidents.run(NOW)
-    for query, count in (("open=true", 2), ("open=false", 0), ("kind=JobFailed", 1), ("cluster=north", 2), ("cluster=x", 0)):
+    for query, count in (
+        ("open=true", 2),
+        ("open=false", 0),
+        ("kind=JobFailed", 1),
+        ("cluster=north", 2),
+        ("cluster=x", 0),
+    ):
         assert as_admin.get(f"/api/v1/incidents/?{query}").json()["count"] == count, query
     assert as_admin.get("/api/v1/incidents/00000000-0000-0000-0000-000000000000/").status_code == 404
 
