@@ -4,10 +4,11 @@ The fleet applies the field itself and removes it from the copies. Otherwise a m
 seen its end, and the job would run again.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from fleet.db import isolation
+from fleet.db.durations import later_by
 from fleet.errors import Conflict
 from jobs.models import Job
 from jobs.services.submission import actions
@@ -18,20 +19,14 @@ _DELETED_PER_PASS = 200
 
 def run(now: datetime) -> int:
     """Deletes the finished jobs that are due, and returns how many."""
-    finished = Job.objects.filter(state__in=Job.FINISHED, ttl_s__isnull=False, deleting_at__isnull=True).order_by()
-    deleted = 0
-    for ttl_s in finished.values_list("ttl_s", flat=True).distinct():
-        if ttl_s is None:
-            continue
-        due = finished.filter(ttl_s=ttl_s, finished_at__lte=now - timedelta(seconds=ttl_s))
-        deletions = isolation.each("expiry", due[:_DELETED_PER_PASS], partial(_delete, ttl_s=ttl_s, now=now), now)
-        deleted += sum(deletions)
-    return deleted
+    finished = Job.objects.filter(state__in=Job.FINISHED, ttl_s__isnull=False, deleting_at__isnull=True)
+    due = finished.alias(until=later_by("finished_at", "ttl_s")).filter(until__lte=now).order_by()
+    return sum(isolation.each("expiry", due[:_DELETED_PER_PASS], partial(_delete, now=now), now))
 
 
-def _delete(job: Job, ttl_s: int, now: datetime) -> bool:
+def _delete(job: Job, now: datetime) -> bool:
     try:
-        actions.delete(job, by=f"ttlSecondsAfterFinished={ttl_s}", now=now)
+        actions.delete(job, by=f"ttlSecondsAfterFinished={job.ttl_s}", now=now)
     except Conflict:
         return False
     return True

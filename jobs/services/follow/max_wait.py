@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from fleet.db import isolation
+from fleet.db.durations import later_by
 from jobs.core.life.jobs import JobEvent
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, record_event
@@ -20,10 +21,8 @@ from jobs.services.lifecycle.locks import lock_jobs
 
 def run(now: datetime) -> int:
     """Ends the jobs that are due, and returns how many."""
-    waiting = _limited()
-    limits = waiting.order_by().values_list("max_wait_s", flat=True).distinct()
-    due = [waiting.filter(max_wait_s=limit, queued_at__lte=now - timedelta(seconds=limit)) for limit in limits if limit]
-    return sum(sum(isolation.each("follow.max_wait", rows, lambda job: _end(job, now), now)) for rows in due)
+    due = _limited().alias(until=later_by("queued_at", "max_wait_s")).filter(until__lte=now)
+    return sum(isolation.each("follow.max_wait", due, lambda job: _end(job, now), now))
 
 
 def _limited() -> QuerySet[Job]:

@@ -59,6 +59,14 @@ def test_it_ends_a_job_that_found_no_room_in_time_and_says_why_it_had_none():
     assert books.job("llama").state == Job.State.FAILED
 
 
+def test_it_asks_no_more_for_jobs_with_many_limits(django_assert_max_num_queries):
+    for number in range(10):
+        books.apply(pytorch_job(f"job-{number}"))
+        Job.objects.filter(name=f"job-{number}").update(max_wait_s=1000 + number)
+    with django_assert_max_num_queries(1):
+        assert max_wait.run(timezone.now()) == 0
+
+
 def test_it_is_part_of_the_sweep():
     waits()
     sweep.run(timezone.now() + timedelta(seconds=LIMIT_S + 1))
