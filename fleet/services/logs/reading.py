@@ -133,9 +133,12 @@ def read_before_stop(pods: Sequence[EndedPod], clock: Clock, wait_s: float) -> N
 
 def _read_pending(pending: deque[EndedPod], until: float, clock: Clock) -> None:
     try:
-        while pending and monotonic() < until:
-            with suppress(IndexError):  # another thread took the last
-                _read_one(pending.popleft(), clock)
+        while monotonic() < until:
+            try:
+                pod = pending.popleft()
+            except IndexError:
+                return
+            _read_one(pod, clock)
     finally:
         _BEFORE_STOP.release()
         connection.close()
