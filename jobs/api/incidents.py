@@ -20,13 +20,12 @@ from fleet.errors import NotFound
 from fleet.services.authorization import access
 from jobs.api.listing import AsPlainText
 from jobs.api.serializers import ReasonSerializer
+from jobs.api.views import UID
 from jobs.core.failover.incident_story import Stage, Story, What, steps
 from jobs.core.failover.incidents import IncidentKind
 from jobs.core.failover.postmortem import render
 from jobs.models import Incident
 from jobs.services.inspect import incidents
-
-_UID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
 class JobNameSerializer(serializers.Serializer[Any]):
@@ -130,7 +129,7 @@ class IncidentViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[In
     filterset_class = IncidentFilter
     lookup_field = "uid"
     lookup_url_kwarg = "id"
-    lookup_value_regex = _UID
+    lookup_value_regex = UID
     ordering_fields = ["began_at", "last_at"]
     ordering = ["-began_at", "-id"]
 
@@ -148,7 +147,7 @@ class IncidentViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[In
         summary="One incident, from its signal to the last job that runs again",
     )
     def retrieve(self, request: Request, id: str) -> Response:
-        return Response(IncidentStorySerializer(_told(*self._story(UUID(id)))).data)
+        return Response(IncidentStorySerializer(_as_answer(*self._story(UUID(id)))).data)
 
     @extend_schema(
         responses={(200, "text/markdown"): OpenApiResponse(OpenApiTypes.STR)},
@@ -178,7 +177,7 @@ def _listed(row: Incident, counts: incidents.Counts, job: incidents.Name | None)
     return {**shown, **asdict(counts), "id": row.uid, "cluster": row.cluster_name, "job": job, "stage": stage}
 
 
-def _told(listed: dict[str, Any], story: Story) -> dict[str, Any]:
+def _as_answer(listed: dict[str, Any], story: Story) -> dict[str, Any]:
     return {
         **listed,
         "now": story.now,

@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-began_at', '-pk'],
-                'indexes': [models.Index(fields=['-began_at'], name='incidents_by_begin'), models.Index(fields=['subject', '-began_at'], name='incidents_by_subject'), models.Index(condition=models.Q(('over_at__isnull', False)), fields=['last_at'], name='incidents_to_forget')],
+                'indexes': [models.Index(fields=['-began_at'], name='incidents_by_begin'), models.Index(fields=['subject', '-began_at'], name='incidents_by_subject'), models.Index(condition=models.Q(('over_at__isnull', False)), fields=['over_at'], name='incidents_to_forget')],
                 'constraints': [models.UniqueConstraint(condition=models.Q(('over_at__isnull', True)), fields=('subject',), name='incident_open_once')],
             },
         ),

@@ -38,7 +38,7 @@ class Incident(models.Model):
         indexes = [
             models.Index(fields=["-began_at"], name="incidents_by_begin"),
             models.Index(fields=["subject", "-began_at"], name="incidents_by_subject"),
-            models.Index(fields=["last_at"], condition=models.Q(over_at__isnull=False), name="incidents_to_forget"),
+            models.Index(fields=["over_at"], condition=models.Q(over_at__isnull=False), name="incidents_to_forget"),
         ]
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""Tells an incident from its signal to the last job that runs again: the steps in order, what was lost, and a post-mortem.
+"""An incident from its signal to the last job that runs again: the steps in order, and what was lost.
 
 What is counted: the time in which a job did not run because of the incident, and the time that the attempt had run before. The
-second is repeated, except for what the program saved; how much that is, only a program that reports its steps says. No I/O.
+second is repeated, except for what the program saved, which is known of programs that report their steps. No I/O.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -163,13 +163,13 @@ def stage(over_at: datetime | None, waiting: int) -> Stage:
     return Stage.RECOVERING if waiting else Stage.OVER
 
 
-def measured(
+def loss_of(
     began_at: datetime, kind: IncidentKind, lost: Affected, now: datetime, *, is_finished: bool
 ) -> tuple[float, float]:
     """How long the job was stopped, and how long the attempt had run before, in seconds.
 
-    A cluster that fell silent may have run the job on for a while; nobody saw it, so the job counts as stopped from the first
-    signal. A job that has ended counts as stopped until its attempt was closed.
+    A cluster that fell silent may have run the job on for a while; it was not seen, so the job counts as stopped from the
+    first signal. A job that has ended counts as stopped until its attempt was closed.
     """
     since = max(began_at, lost.placed_at) if kind in OUTAGES else lost.ended_at
     until = lost.back_at or (now if lost.waits or (lost.next_attempt and not is_finished) else lost.ended_at)

@@ -78,11 +78,11 @@ def _timeline(story: Story) -> Iterator[str]:
 
 def _sentence(step: Step, story: Story) -> str:
     job, cluster = _plain(step.title), _plain(step.cluster)
-    said = f": {_plain(step.message)}" if step.message else ""
+    message = f": {_plain(step.message)}" if step.message else ""
     return {
         What.SIGNAL: f"first failed look at {cluster}",
-        What.DECLARED: f"{cluster} is no longer Ready{said}",
-        What.LEFT: f"{job} ends attempt {step.attempt} on {cluster}{said}",
+        What.DECLARED: f"{cluster} is no longer Ready{message}",
+        What.LEFT: f"{job} ends attempt {step.attempt} on {cluster}{message}",
         What.PLACED: f"{job} is placed on {cluster} as attempt {step.attempt}",
         What.RUNNING: f"{job} runs again on {cluster}",
         What.CAUSE_OVER: f"{cluster} is Ready again" if story.facts.reason else "nothing more has followed",
@@ -113,7 +113,7 @@ def _now(each: Affected) -> str:
 
 
 def _left_to_fill_in() -> Iterator[str]:
-    for heading in ("Why it happened", "What went well, what did not", "What will be done, by whom"):
+    for heading in ("Why it happened", "What went well, what did not", "What will be done, and its owner"):
         yield ""
         yield f"## {heading}"
 

@@ -17,6 +17,7 @@ from structlog import get_logger
 from fleet.core.members.health import State
 from fleet.models import Cluster
 from jobs.core.failover.incidents import (
+    OF_JOB,
     OUTAGES,
     WINDOW,
     Failed,
@@ -31,7 +32,7 @@ from jobs.models import Attempt, Incident, Job
 log = get_logger(__name__)
 
 BATCH = 1000
-"""Attempts that a pass assigns: the next pass is seconds away."""
+"""Attempts that a pass assigns, and incidents that it deletes: the next pass is seconds away."""
 
 
 def run(now: datetime) -> None:
@@ -50,7 +51,7 @@ def _follow_clusters(now: datetime) -> None:
         if cluster is None:
             _close(incident, now)
         elif cluster.state_reason != incident.reason:
-            _say_what_it_is(incident, cluster, now)
+            _update_outage(incident, cluster, now)
     for subject, cluster in unwell.items():
         _open_outage(subject, cluster, now)
 
@@ -64,9 +65,9 @@ def _kind_of_outage(cluster: Cluster) -> IncidentKind:
     return outage_kind(answers=cluster.state == State.NOT_READY, reason=cluster.state_reason)
 
 
-def _say_what_it_is(incident: Incident, cluster: Cluster, now: datetime) -> None:
-    said = {"kind": _kind_of_outage(cluster), "reason": cluster.state_reason, "message": cluster.state_message}
-    Incident.objects.filter(pk=incident.pk).update(**said, last_at=now)
+def _update_outage(incident: Incident, cluster: Cluster, now: datetime) -> None:
+    state = {"kind": _kind_of_outage(cluster), "reason": cluster.state_reason, "message": cluster.state_message}
+    Incident.objects.filter(pk=incident.pk).update(**state, last_at=now)
 
 
 def _open_outage(subject: str, cluster: Cluster, now: datetime) -> None:
@@ -90,7 +91,7 @@ def _opened(incident: Incident) -> Incident:
     log.warning(
         "incident",
         incident=str(incident.uid),
-        kind=incident.kind,
+        kind=str(incident.kind),
         cluster=incident.cluster_name,
         reason=incident.reason,
     )
@@ -183,7 +184,8 @@ def _find(subject: str, row: _Unassigned) -> Incident | None:
 def _belongs(row: _Unassigned, incident: Incident) -> bool:
     if incident.kind in OUTAGES:
         return incident.began_at <= row.at and (incident.over_at is None or row.at <= incident.over_at)
-    return incident.over_at is None or row.at <= incident.last_at + WINDOW
+    is_open_for_its_job = incident.over_at is None and incident.subject.startswith(OF_JOB)
+    return is_open_for_its_job or row.at <= incident.last_at + WINDOW
 
 
 _LOOKED_AT = 3
@@ -232,9 +234,13 @@ def _end(now: datetime) -> None:
 
 
 def _forget(now: datetime) -> None:
-    """Deletes what is older than the events are kept, and incidents whose last attempt has got another cause or was deleted."""
-    Incident.objects.filter(
-        over_at__isnull=False, last_at__lt=now - timedelta(seconds=settings.CONVOY_RETENTION.events_s)
-    ).delete()
-    empty = ~Exists(Attempt.objects.filter(incident=OuterRef("pk")))
-    Incident.objects.filter(empty).exclude(subject__startswith=outage_subject("")).delete()
+    """Deletes incidents that ended before the oldest event that is kept, and open ones that have no attempt any more.
+
+    An ended incident whose jobs were deleted is not shown any more, and is deleted when its time is over.
+    """
+    oldest_kept = now - timedelta(seconds=settings.CONVOY_RETENTION.events_s)
+    old = Incident.objects.filter(over_at__lt=oldest_kept).values_list("pk", flat=True)[:BATCH]
+    empty = Incident.objects.filter(~Exists(Attempt.objects.filter(incident=OuterRef("pk"))), over_at=None)
+    pks = [*old, *empty.exclude(subject__startswith=outage_subject("")).values_list("pk", flat=True)]
+    if pks:
+        Incident.objects.filter(pk__in=pks).delete()

@@ -12,7 +12,8 @@ from uuid import UUID
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from fleet.models import Cluster
-from jobs.core.failover.incident_story import Affected, Facts, Stage, Staying, Story, measured, stage
+from jobs import queries
+from jobs.core.failover.incident_story import Affected, Facts, Stage, Staying, Story, loss_of, stage
 from jobs.core.failover.incidents import OF_JOB, OUTAGES, IncidentKind
 from jobs.models import Attempt, Incident, Job, Notice
 from jobs.services.failover import returns
@@ -45,23 +46,20 @@ class Name:
 
 
 def visible(namespaces: Namespaces) -> QuerySet[Incident]:
-    rows = Incident.objects.all()
-    if namespaces is None:
-        return rows
-    own = Attempt.objects.filter(incident=OuterRef("pk"), job__namespace__in=list(namespaces))
-    return rows.filter(Q(kind__in=OUTAGES) | Q(Exists(own)))
+    own = Attempt.objects.filter(_is_seen(namespaces), incident=OuterRef("pk"))
+    return Incident.objects.filter(Q(kind__in=OUTAGES) | Q(Exists(own)))
 
 
 def that_stopped(
     rows: QuerySet[Incident], namespaces: Namespaces, *, namespace: str = "", queue: str = ""
 ) -> QuerySet[Incident]:
     """Those that stopped a job of the namespace, or of the queue and all below it, that the reader may see."""
-    attempts = Attempt.objects.filter(_is_seen(namespaces), incident=OuterRef("pk"))
+    jobs = Job.objects.all() if namespaces is None else Job.objects.filter(namespace__in=list(namespaces))
     if namespace:
-        attempts = attempts.filter(job__namespace=namespace)
+        jobs = jobs.filter(namespace=namespace)
     if queue:
-        attempts = attempts.filter(Q(job__leaf=queue) | Q(job__leaf__startswith=f"{queue}/"))
-    return rows.filter(Exists(attempts))
+        jobs = queries.in_queue(jobs, queue)
+    return rows.filter(Exists(Attempt.objects.filter(incident=OuterRef("pk"), job__in=jobs)))
 
 
 def counted(incidents: Sequence[Incident], namespaces: Namespaces) -> list[tuple[Incident, Counts, Name | None]]:
@@ -132,13 +130,13 @@ def _facts(incident: Incident) -> Facts:
 
 def _affected(incident: Incident, ended: Sequence[Attempt], now: datetime) -> list[Affected]:
     after, saved = _next_attempts(ended), _saved_steps(ended)
-    told = []
+    affected = []
     for row in ended:
         lost = _lost(row, after.get((row.job_id, row.number)), saved.get((row.job_id, row.number)))
         finished = row.job.state in Job.FINISHED
-        stopped_s, ran_s = measured(incident.began_at, IncidentKind(incident.kind), lost, now, is_finished=finished)
-        told.append(replace(lost, stopped_s=stopped_s, ran_s=ran_s))
-    return told
+        stopped_s, ran_s = loss_of(incident.began_at, IncidentKind(incident.kind), lost, now, is_finished=finished)
+        affected.append(replace(lost, stopped_s=stopped_s, ran_s=ran_s))
+    return affected
 
 
 def _lost(row: Attempt, after: Attempt | None, saved_step: int | None) -> Affected:

@@ -1,4 +1,4 @@
-/** What an incident is called and what each step of it says, in the reader's language. Pure. */
+/** The title of an incident and the sentence of each of its steps, in the reader's language. Pure. */
 import type { TFunction } from 'i18next';
 
 import type { Incident, IncidentStory } from '../api/types.ts';
@@ -20,13 +20,11 @@ export function nodesOf({ nodes }: Incident, t: Text): string {
   return more.length > 0 ? t('incident.moreNodes', { first, count: more.length }) : first;
 }
 
-export function stepWords({ what, cluster, attempt }: Step, { kind }: Incident, t: Text): string {
-  if (what === 'CauseOver' && !isOutage(kind)) return t('incident.step.quiet');
+/** Only an outage has a reason: its cluster is Ready again. Other causes are over when nothing more follows. */
+export function stepWords({ what, cluster, attempt }: Step, { reason }: Incident, t: Text): string {
+  if (what === 'CauseOver' && !reason) return t('incident.step.quiet');
   return t(`incident.step.${what}`, { cluster, attempt });
 }
-
-export const isOutage = (kind: Incident['kind']) =>
-  kind === 'ClusterSilent' || kind === 'ClusterUnhealthy' || kind === 'CredentialsRefused' || kind === 'DisruptionSuspected';
 
 /** How long its cause lasted, or has lasted so far. */
 export function lasted({ began_at: began, over_at: over }: Incident, nowMs: number, language: string): string {

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobs.core.failover.incident_story import Affected, Facts, Staying, Step, Story, What, measured, stage, steps
+from jobs.core.failover.incident_story import Affected, Facts, Staying, Step, Story, What, loss_of, stage, steps
 from jobs.core.failover.incidents import OUTAGES, Failed, IncidentKind, kind_of, subject_of
 from jobs.core.failover.postmortem import render, title
 
@@ -35,14 +35,14 @@ LLAMA = Affected(
 )
 
 
-def told(*affected: Affected, **fields) -> Story:
+def story(*affected: Affected, **fields) -> Story:
     return replace(Story(FACTS, AT + 20 * MINUTE, affected), **fields)
 
 
 def test_the_steps_are_in_the_order_of_time_whatever_the_order_of_the_jobs():
     later = replace(LLAMA, job="j2", name="bert", ended_at=AT + 4 * MINUTE, next_placed_at=None, back_at=None)
-    story = told(LLAMA, later, facts=replace(FACTS, over_at=AT + 10 * MINUTE))
-    assert [(step.what, step.name) for step in steps(story)] == [
+    made = story(LLAMA, later, facts=replace(FACTS, over_at=AT + 10 * MINUTE))
+    assert [(step.what, step.name) for step in steps(made)] == [
         (What.SIGNAL, ""),
         (What.DECLARED, ""),
         (What.LEFT, "bert"),
@@ -55,7 +55,7 @@ def test_the_steps_are_in_the_order_of_time_whatever_the_order_of_the_jobs():
 
 def test_what_is_to_come_is_said_last():
     staying = [Staying("j3", "vision", "stays", 1, None), Staying("j4", "vision", "leaves", 1, AT + 60 * MINUTE)]
-    assert steps(told(LLAMA, staying=staying))[-1] == Step(
+    assert steps(story(LLAMA, staying=staying))[-1] == Step(
         AT + 60 * MINUTE, What.EXPECTED, "j4", "vision", "leaves", "north"
     )
 
@@ -72,21 +72,21 @@ def test_what_is_to_come_is_said_last():
 )
 def test_a_job_of_a_silent_cluster_is_stopped_from_the_first_signal_until_it_runs_again(change, stopped_min, ran_min):
     lost = replace(LLAMA, **change)
-    found = measured(AT, IncidentKind.CLUSTER_SILENT, lost, AT + 20 * MINUTE, is_finished=False)
+    found = loss_of(AT, IncidentKind.CLUSTER_SILENT, lost, AT + 20 * MINUTE, is_finished=False)
     assert found == (stopped_min * 60, ran_min * 60)
 
 
 def test_a_failed_program_is_stopped_from_its_end():
-    assert measured(AT, IncidentKind.JOB_FAILED, LLAMA, AT + 20 * MINUTE, is_finished=False) == (2 * 60, 55 * 60)
+    assert loss_of(AT, IncidentKind.JOB_FAILED, LLAMA, AT + 20 * MINUTE, is_finished=False) == (2 * 60, 55 * 60)
 
 
 def test_a_job_that_has_ended_for_good_is_not_stopped_for_ever():
     ended = replace(LLAMA, back_at=None, next_attempt=None, waits=False)
-    assert measured(AT, IncidentKind.JOB_FAILED, ended, AT + 999 * MINUTE, is_finished=True)[0] == 0
+    assert loss_of(AT, IncidentKind.JOB_FAILED, ended, AT + 999 * MINUTE, is_finished=True)[0] == 0
 
 
 def test_the_post_mortem_says_what_was_lost_and_leaves_room_for_why():
-    text = render(told(replace(LLAMA, stopped_s=420, ran_s=3000, saved_step=512)))
+    text = render(story(replace(LLAMA, stopped_s=420, ran_s=3000, saved_step=512)))
     assert text.startswith("# north did not answer\n")
     assert "GPU-minutes not used while jobs were stopped: 56.0" in text
     assert "| vision/llama | 8 | 1 | 50 min 0 s | 7 min 0 s | 512 | Running on south |" in text
@@ -96,7 +96,7 @@ def test_the_post_mortem_says_what_was_lost_and_leaves_room_for_why():
 
 def test_nothing_that_a_tenant_or_a_member_writes_becomes_markup():
     evil = "</td>[x](javascript:alert(1))\n# Heading | `code`"
-    text = render(told(replace(LLAMA, message=evil, state="Moving", waits=True, reason={"message": evil})))
+    text = render(story(replace(LLAMA, message=evil, state="Moving", waits=True, reason={"message": evil})))
     assert "\n# Heading" not in text and "[x](" not in text
     (row,) = [line for line in text.splitlines() if line.startswith("| vision/llama")]
     assert row.replace("\\|", "").count("|") == 8
@@ -104,8 +104,8 @@ def test_nothing_that_a_tenant_or_a_member_writes_becomes_markup():
 
 @pytest.mark.parametrize("kind", IncidentKind)
 def test_every_kind_has_a_title(kind):
-    assert title(told(LLAMA, facts=replace(FACTS, kind=kind))).strip()
-    assert title(told(facts=replace(FACTS, kind=kind))).strip()
+    assert title(story(LLAMA, facts=replace(FACTS, kind=kind))).strip()
+    assert title(story(facts=replace(FACTS, kind=kind))).strip()
 
 
 def test_it_recovers_between_the_end_of_the_cause_and_the_last_start():

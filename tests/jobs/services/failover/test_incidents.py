@@ -171,6 +171,16 @@ def test_it_stays_open_as_long_as_a_job_waits_however_long_the_backoff():
     assert Incident.objects.count() == 2
 
 
+def test_evictions_that_do_not_follow_closely_are_another_incident_though_a_job_still_waits():
+    lost("llama", NOW, outcome="Failed", cause="Evicted")
+    incidents.run(NOW)
+    lost("bert", NOW + 2 * WINDOW, outcome="Failed", cause="Evicted")
+    incidents.run(NOW + 2 * WINDOW)
+    old, new = Incident.objects.order_by("began_at")
+    assert [old.over_at, new.over_at] == [NOW + 2 * WINDOW, None]
+    assert [row.attempts.get().job.name for row in (old, new)] == ["llama", "bert"]
+
+
 def test_an_attempt_whose_cause_turns_out_to_be_another_changes_its_incident():
     attempt = lost("llama", NOW, outcome="Failed", cause="CodeError")
     incidents.run(NOW)
@@ -187,12 +197,11 @@ def test_an_attempt_that_ends_well_belongs_to_none():
     assert kinds() == {}
 
 
-def test_two_passes_at_once_open_one_incident(django_assert_max_num_queries):
+def test_a_second_pass_assigns_nothing_twice():
     lost("llama", NOW)
     incidents.run(NOW)
-    with django_assert_max_num_queries(12):
-        incidents.run(NOW)
-    assert Incident.objects.count() == 1
+    incidents.run(NOW)
+    assert kinds() == {"ClusterTainted": 1}
 
 
 def test_it_asks_no_more_for_many_jobs_of_one_cluster(django_assert_max_num_queries):
@@ -212,8 +221,11 @@ def test_it_is_forgotten_with_the_events_and_not_gathered_again(settings):
     incidents.run(NOW)
     runs_again("llama", NOW + S)
     incidents.run(NOW + WINDOW + S)
-    incidents.run(NOW + keep + MINUTE)
-    incidents.run(NOW + keep + 2 * MINUTE)
+    over = NOW + WINDOW + S
+    incidents.run(over + keep)
+    assert Incident.objects.count() == 1
+    incidents.run(over + keep + S)
+    incidents.run(over + keep + MINUTE)
     assert Incident.objects.count() == 0
     assert Attempt.objects.filter(number=1).exists()
 
@@ -230,6 +242,38 @@ def test_an_incident_of_a_deleted_job_goes_with_it_and_an_outage_stays():
     assert kinds() == {"ClusterSilent": 0}
 
 
+def test_an_incident_that_is_over_is_not_shown_once_its_job_is_deleted():
+    lost("llama", NOW, outcome="Failed", cause="CodeError")
+    incidents.run(NOW)
+    Job.objects.update(state="Failed")
+    incidents.run(NOW + 2 * WINDOW)
+    assert stories.visible(None).count() == 1
+    Job.objects.all().delete()
+    assert stories.visible(None).count() == 0
+
+
+def test_an_outage_longer_than_events_are_kept_is_kept_from_its_end(settings):
+    keep = timedelta(seconds=settings.CONVOY_RETENTION.events_s)
+    silence("north", NOW)
+    incidents.run(NOW)
+    revive("north")
+    for at in (NOW + 2 * keep, NOW + 2 * keep + MINUTE):
+        incidents.run(at)
+    assert kinds() == {"ClusterSilent": 0}
+    incidents.run(NOW + 3 * keep + MINUTE)
+    assert kinds() == {}
+
+
+def test_a_pass_asks_no_more_when_many_incidents_are_over(django_assert_max_num_queries):
+    for number in range(20):
+        lost(f"job-{number}", NOW, outcome="Failed", cause="CodeError")
+    incidents.run(NOW)
+    Job.objects.update(state="Failed")
+    incidents.run(NOW + 2 * WINDOW)
+    with django_assert_max_num_queries(8):
+        incidents.run(NOW + 3 * WINDOW)
+
+
 def test_the_story_says_who_was_stopped_for_how_long_and_who_waits():
     silence("north", NOW)
     incidents.run(NOW)
@@ -238,11 +282,11 @@ def test_the_story_says_who_was_stopped_for_how_long_and_who_waits():
     runs_again("llama", NOW + 9 * MINUTE)
     revive("north")
     incidents.run(NOW + 6 * MINUTE)
-    told = stories.story(Incident.objects.get(), None, NOW + 14 * MINUTE)
-    stopped = {each.name: (each.stopped_s / 60, each.ran_s / 60, each.waits) for each in told.affected}
+    story = stories.story(Incident.objects.get(), None, NOW + 14 * MINUTE)
+    stopped = {each.name: (each.stopped_s / 60, each.ran_s / 60, each.waits) for each in story.affected}
     assert stopped == {"llama": (10, 14, False), "bert": (15, 14, True)}
-    assert told.gpu_minutes_stopped == 8 * 25 and told.gpu_minutes_repeated == 8 * 28
-    assert told.stage == "Recovering"
+    assert story.gpu_minutes_stopped == 8 * 25 and story.gpu_minutes_repeated == 8 * 28
+    assert story.stage == "Recovering"
 
 
 def test_the_story_names_no_job_of_a_namespace_that_the_reader_may_not_see():
@@ -251,8 +295,8 @@ def test_the_story_names_no_job_of_a_namespace_that_the_reader_may_not_see():
     lost("llama", NOW + S)
     incidents.run(NOW + S)
     incident = Incident.objects.get()
-    told = stories.story(incident, {"vision"}, NOW + MINUTE)
-    assert (list(told.affected), told.other_jobs) == ([], 1)
+    story = stories.story(incident, {"vision"}, NOW + MINUTE)
+    assert (list(story.affected), story.other_jobs) == ([], 1)
 
 
 def test_the_story_of_an_open_outage_says_until_when_each_job_stays():
@@ -264,6 +308,6 @@ def test_the_story_of_an_open_outage_says_until_when_each_job_stays():
     taint = {"key": "cluster.karmada.io/unreachable", "value": "", "effect": "NoExecute", "timeAdded": NOW.isoformat()}
     Cluster.objects.filter(pk=where.pk).update(taints=[taint])
     incidents.run(NOW)
-    told = stories.story(Incident.objects.get(), None, NOW)
-    (stays,) = told.staying
+    story = stories.story(Incident.objects.get(), None, NOW)
+    (stays,) = story.staying
     assert stays.name == "llama" and stays.leaves_at is not None and stays.leaves_at > NOW
