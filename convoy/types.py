@@ -115,7 +115,7 @@ class Cluster(TypedDict):
     reason: str
     message: str
     raw: str
-    """What the network said, word for word"""
+    """The network error, verbatim"""
     state_since: str
     cordoned: bool
     drained: bool
@@ -152,7 +152,7 @@ class ClusterExplained(TypedDict):
     """Where the job is"""
     code: str
     cause: Literal['None', 'Filter', 'NoNodeAllowed', 'NodeTooSmall', 'Short', 'Fragmented', 'NotTogether', 'NoDomain', 'Kept', 'Unsure']
-    """What stands in the way, finer than the code"""
+    """The obstacle, finer than the code"""
     message: str
     missing: dict[str, int]
     """Missing amounts, in whole units"""
@@ -202,7 +202,7 @@ class Diagnosis(TypedDict):
     summary: str
     """All of it in one line"""
     message: str
-    """What the failing process said, for example its exception"""
+    """The message of the failing process, for example its exception"""
     rank: NotRequired[int]
     """The rank that failed, if its log names it"""
     where: NotRequired[str]

@@ -44,7 +44,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
 
     reason = serializers.CharField(source="state_reason", read_only=True)
     message = serializers.CharField(source="state_message", read_only=True)
-    raw = serializers.CharField(source="state_raw", read_only=True, help_text="what the network said, word for word")
+    raw = serializers.CharField(source="state_raw", read_only=True, help_text="the network error, verbatim")
     labels = serializers.DictField(child=serializers.CharField(), read_only=True)
     simulated = serializers.BooleanField(read_only=True, help_text="played by the simulator beside this product")
     taints = TaintSerializer(many=True, read_only=True)

@@ -19,7 +19,7 @@ class DiagnosisSerializer(serializers.Serializer[Any]):
         [(symptom.value, symptom.name) for symptom in Symptom], required=False, help_text="what the log shows"
     )
     summary = serializers.CharField(help_text="all of it in one line")
-    message = serializers.CharField(help_text="what the failing process said, for example its exception")
+    message = serializers.CharField(help_text="the message of the failing process, for example its exception")
     rank = serializers.IntegerField(required=False, help_text="the rank that failed, if its log names it")
     where = serializers.CharField(required=False, help_text="file, line and function")
     excerpt = serializers.ListField(

@@ -66,7 +66,7 @@ class DryRunView(APIView):
 
     @extend_schema(request=MANIFESTS, responses=DryRunSerializer)
     def post(self, request: Request) -> Response:
-        """Whether jobs would be admitted now, beside all that wait, and whom they would take their place back from."""
+        """Whether jobs would be admitted now, beside all that wait, and which jobs they would preempt."""
         documents = allowed_documents(request, "apply")
         outcomes = dry_runs.preview_outcomes(documents, by=request.user.get_username(), now=clock.now())
         answer = DryRunSerializer({"jobs": outcomes}, context={"request": request}).data

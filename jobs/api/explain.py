@@ -51,7 +51,7 @@ class ClusterExplainedSerializer(serializers.Serializer[Any]):
     fits = serializers.BooleanField()
     chosen = serializers.BooleanField(help_text="where the job is")
     code = serializers.CharField()
-    cause = CauseField(help_text="what stands in the way, finer than the code")
+    cause = CauseField(help_text="the obstacle, finer than the code")
     message = serializers.CharField()
     missing = serializers.DictField(
         child=serializers.IntegerField(), source="short", help_text="missing amounts, in whole units"

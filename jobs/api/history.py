@@ -38,7 +38,7 @@ class TimelineSerializer(serializers.Serializer[Any]):
 
 
 class CopySerializer(serializers.Serializer[Any]):
-    """The job's manifest as it stands in its member."""
+    """The job's manifest in its member."""
 
     cluster = serializers.CharField()
     attempt = serializers.IntegerField()

@@ -42,7 +42,7 @@ class NoticesView(Guarded, APIView):
 
     @extend_schema(operation_id="job_notices", responses=NoticeSerializer(many=True), summary="Notices to a job's pods")
     def get(self, request: Request, id: UUID) -> Response:
-        """That their places are taken back, the latest 500 in the order of time."""
+        """Reclaim notices to the job's pods, the latest 500 in the order of time."""
         job = visible(Job.objects.select_related("cluster"), request.user).filter(uid=id).first()
         if job is None:
             raise NotFound("there is no such job")

@@ -167,7 +167,7 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
     @extend_schema(responses=CopySerializer, filters=False, parameters=[_ID])
     @action(detail=True, filter_backends=[], pagination_class=None)
     def copy(self, request: Request, id: str) -> Response:
-        """The job as it stands in its member now, read from the member."""
+        """The job's copy in its member now, read from the member."""
         return Response(CopySerializer(history.copy(self.get_object())).data)
 
     @extend_schema(responses=PodSerializer(many=True), filters=False, parameters=[_ID])

@@ -53,7 +53,7 @@ class QueueViewSet(Guarded, mixins.ListModelMixin, mixins.RetrieveModelMixin, vi
     @_CHANGE
     @action(detail=True, methods=["post"])
     def stop(self, request: Request, name: str) -> Response:
-        """Admits nothing, and what runs is taken back."""
+        """Admits nothing, and preempts what runs."""
         return self._to(request, State.STOPPED)
 
     @_CHANGE

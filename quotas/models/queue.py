@@ -18,7 +18,7 @@ class Queue(models.Model):
         DRAINING = "Draining"
         """Admits nothing and takes no more jobs; what runs goes on."""
         STOPPED = "Stopped"
-        """Admits nothing, and what runs is taken back."""
+        """Admits nothing, and preempts what runs."""
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     name = models.CharField(max_length=63, unique=True)

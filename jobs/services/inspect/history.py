@@ -69,7 +69,7 @@ def _earlier(at: datetime | None, limit: datetime | None) -> datetime | None:
 
 
 def copy(job: Job) -> dict[str, Any]:
-    """The job's manifest as it stands in its member."""
+    """The job's manifest in its member."""
     live = [Work.State.APPLIED, Work.State.SUSPENDING, Work.State.SUSPENDED, Work.State.WITHDRAWING, Work.State.KEPT]
     works = Work.objects.filter(job_uid=job.uid, state__in=live).select_related("cluster")
     work = works.order_by("-attempt").first()

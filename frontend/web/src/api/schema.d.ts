@@ -693,7 +693,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The job as it stands in its member now, read from the member. */
+        /** @description The job's copy in its member now, read from the member. */
         get: operations["jobs_copy_retrieve"];
         put?: never;
         post?: never;
@@ -780,7 +780,7 @@ export interface paths {
         };
         /**
          * Notices to a job's pods
-         * @description That their places are taken back, the latest 500 in the order of time.
+         * @description Reclaim notices to the job's pods, the latest 500 in the order of time.
          */
         get: operations["job_notices"];
         put?: never;
@@ -1245,7 +1245,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Admits nothing, and what runs is taken back. */
+        /** @description Admits nothing, and preempts what runs. */
         post: operations["queues_stop_create"];
         delete?: never;
         options?: never;
@@ -1313,7 +1313,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Whether jobs would be admitted now, beside all that wait, and whom they would take their place back from. */
+        /** @description Whether jobs would be admitted now, beside all that wait, and which jobs they would preempt. */
         post: operations["quota_dry_run_create"];
         delete?: never;
         options?: never;
@@ -1984,7 +1984,7 @@ export interface components {
             readonly state: components["schemas"]["StateEnum"];
             readonly reason: string;
             readonly message: string;
-            /** @description what the network said, word for word */
+            /** @description the network error, verbatim */
             readonly raw: string;
             /** Format: date-time */
             readonly state_since: string;
@@ -2037,7 +2037,7 @@ export interface components {
             readonly state: components["schemas"]["StateEnum"];
             readonly reason: string;
             readonly message: string;
-            /** @description what the network said, word for word */
+            /** @description the network error, verbatim */
             readonly raw: string;
             /** Format: date-time */
             readonly state_since: string;
@@ -2091,7 +2091,7 @@ export interface components {
             /** @description where the job is */
             chosen: boolean;
             code: string;
-            /** @description what stands in the way, finer than the code */
+            /** @description the obstacle, finer than the code */
             cause: "None" | "Filter" | "NoNodeAllowed" | "NodeTooSmall" | "Short" | "Fragmented" | "NotTogether" | "NoDomain" | "Kept" | "Unsure";
             message: string;
             /** @description missing amounts, in whole units */
@@ -2151,7 +2151,7 @@ export interface components {
         };
         /** @enum {string} */
         CodeEnum: "CopyUnreachable" | "CopyBeingStopped";
-        /** @description The job's manifest as it stands in its member. */
+        /** @description The job's manifest in its member. */
         Copy: {
             cluster: string;
             attempt: number;
@@ -2239,7 +2239,7 @@ export interface components {
             symptom?: components["schemas"]["SymptomEnum"];
             /** @description all of it in one line */
             summary: string;
-            /** @description what the failing process said, for example its exception */
+            /** @description the message of the failing process, for example its exception */
             message: string;
             /** @description the rank that failed, if its log names it */
             rank?: number;
