@@ -16,6 +16,6 @@ class Seconds(Func):
         return self.as_sql(compiler, connection, template="(%(expressions)s * 1000000)", **context)
 
 
-def later_by(at: str, seconds: str) -> ExpressionWrapper:
+def later_by(at: str, seconds: str) -> "ExpressionWrapper[Any]":
     """The time in column ``at``, later by the seconds in another column."""
     return ExpressionWrapper(F(at) + Seconds(F(seconds)), output_field=DateTimeField())

@@ -54,7 +54,9 @@ def that_stopped(
     rows: QuerySet[Incident], namespaces: Namespaces, *, namespace: str = "", queue: str = ""
 ) -> QuerySet[Incident]:
     """Those that stopped a job of the namespace, or of the queue and all below it, that the reader may see."""
-    jobs = Job.objects.all() if namespaces is None else Job.objects.filter(namespace__in=list(namespaces))
+    jobs: QuerySet[Job] = (
+        Job.objects.all() if namespaces is None else Job.objects.filter(namespace__in=list(namespaces))
+    )
     if namespace:
         jobs = jobs.filter(namespace=namespace)
     if queue:
