@@ -13,6 +13,7 @@ import { CopyAs } from '../ui/CopyAs.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import { ServerText } from '../ui/ServerText.tsx';
 import { AffectedTable, StayingTable } from './IncidentJobs.tsx';
 import { commandsOfIncident, incidentQuery, pathOf } from './queries.ts';
 import { StageBadge } from './StageBadge.tsx';
@@ -25,7 +26,7 @@ export default function IncidentPage() {
   const { data, error, refetch } = useQuery(incidentQuery(id));
   if (!data) return <Panel>{error ? <Failed error={error} onRetry={() => void refetch()} /> : <Skeleton height={260} radius={8} />}</Panel>;
   return (
-    <>
+    <div className={classes['page']}>
       <PageHeader title={titleOf(data, t)} note={<StageBadge stage={data.stage} />}>
         <Button
           component="a"
@@ -53,7 +54,7 @@ export default function IncidentPage() {
       <Panel title={t('incident.timeline')}>
         <Timeline story={data} />
       </Panel>
-    </>
+    </div>
   );
 }
 
@@ -80,7 +81,9 @@ function Summary({ story }: { story: IncidentStory }) {
         ))}
       </dl>
       {story.other_jobs > 0 && <p className="cv-soft">{t('incident.others', { count: story.other_jobs })}</p>}
-      {story.message && <p className="cv-soft">{story.message}</p>}
+      <div className="cv-soft">
+        <ServerText text={story.message} />
+      </div>
       {story.cluster && <Link to={`/fleet/${encodeURIComponent(story.cluster)}`}>{t('incident.openCluster', { name: story.cluster })}</Link>}
     </Panel>
   );
