@@ -93,7 +93,10 @@ def test_it_drains_a_cluster_and_tells_the_move_as_a_story(world, page, aside, n
     expect(page.get_by_role("article", name="north", exact=True)).to_contain_text("Drained")
     aside(world.expect, "llama", "Running", on="south")
     page.get_by_role("link", name="Incidents").click()
-    expect(page.get_by_role("article", name="default/llama")).to_contain_text("Moving")
+    page.get_by_role("link", name="north was drained").click()
+    story = page.get_by_role("region", name="Timeline")
+    expect(story).to_contain_text("default/llama ends attempt 1 on north")
+    expect(story).to_contain_text("default/llama runs again on south")
 
 
 def test_it_goes_to_a_job_by_the_palette(world, page, aside, north):

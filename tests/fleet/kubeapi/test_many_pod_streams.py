@@ -41,7 +41,7 @@ def access(transactional_db, members, pod, admin, tmp_path):
 
 def threads():
     """Those that are not of the pool that answers every request, which grows to its size and no further."""
-    return sorted(each.name for each in threading.enumerate() if not each.name.startswith("kubeapi"))
+    return {each for each in threading.enumerate() if not each.name.startswith("kubeapi")}
 
 
 def test_streams_take_no_threads_share_the_question_for_rights_and_end_together(access, pod, monkeypatch):
@@ -64,7 +64,7 @@ def test_streams_take_no_threads_share_the_question_for_rights_and_end_together(
 
     before = threads()
     between, looks, ended_s = asyncio.run(story())
-    assert between == before
+    assert not between - before  # those of tests before may end meanwhile
     assert looks > 0.9, "the rights of streams of one token are asked once for all of them"
     assert ended_s < 5
     eventually(lambda: AuditEntry.objects.filter(verb="end").count() == MANY)
