@@ -1,26 +1,37 @@
 """The world of the stories with real members: the same verbs, in a namespace of its own for each test."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import yaml
 from django.utils import timezone
 
 from fleet.kube.resources import PODS, PYTORCH_JOBS, Resource
-from fleet.member.client import Object
+from fleet.member.client import MemberClient, Object
 from fleet.member.errors import MemberMissing
 from fleet.models import Node
 from fleet.services.clusters import clusters
 from jobs.models import Dependent
-from tests.realkube.member import RealMember
 from tests.support.world import World
 
 
+class Joinable(Protocol):
+    """A member as the fleet is told of it."""
+
+    name: str
+    client: MemberClient
+
+    def kubeconfig(self) -> dict[str, Any]: ...
+
+    def stop(self) -> None: ...
+
+
 class RealWorld:
-    def __init__(self, world: World, members: list[RealMember], namespace: str) -> None:
+    def __init__(self, world: World, members: Sequence[Joinable], namespace: str) -> None:
         self.world, self.namespace = world, namespace
         self._members = {member.name: member for member in members}
 
-    def join(self, *names: str) -> list[RealMember]:
+    def join(self, *names: str) -> list[Joinable]:
         """Returns when the fleet knows their nodes."""
         for name in names:
             member = self._members[name]

@@ -31,7 +31,7 @@ def members(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @contextmanager
 def running_members(home: Path) -> Iterator[list[RealMember]]:
     etcd = Etcd(home / "etcd")
-    members = [RealMember(name, home, etcd, 4, 4) for name in NAMES]
+    members = [RealMember(name, home, etcd, 4, 4, keeps_audit=name == NAMES[0]) for name in NAMES]
     etcd.start()
     try:
         with ThreadPoolExecutor() as together:

@@ -23,6 +23,8 @@ from fleet.member.errors import MemberError
 
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
 WHY_NOT = "KUBEBUILDER_ASSETS is not set: no real kube-apiserver to run against"
+START_S = 300.0
+"""A program that ends is noticed at once. This bounds only one that hangs: beside much other work a start takes minutes."""
 needs_realkube = [pytest.mark.realkube, pytest.mark.skipif(not ASSETS, reason=WHY_NOT)]
 
 
@@ -98,7 +100,7 @@ class RealControlPlane:
         self.etcd, self._has_own_etcd = etcd or Etcd(home), etcd is None
         self.port = _free_port()
 
-    def start(self, *, seconds: float = 60.0) -> None:
+    def start(self, *, seconds: float = START_S) -> None:
         self._home.mkdir(parents=True, exist_ok=True)
         (self._home / "tokens.csv").write_text(f"{self.token},admin,admin,system:masters\n")
         _keys(self._home)
@@ -106,7 +108,7 @@ class RealControlPlane:
             self.etcd.start()
         self.start_api_server(seconds=seconds)
 
-    def start_api_server(self, *, seconds: float = 60.0) -> None:
+    def start_api_server(self, *, seconds: float = START_S) -> None:
         """For the first time, or again after `kill_api_server`: on the same port, with the same objects."""
         self._programs.run("kube-apiserver", *self._apiserver_flags())
         self._programs.until(lambda: "END CERTIFICATE" in self.ca_pem, seconds)

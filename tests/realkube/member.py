@@ -1,8 +1,9 @@
 """A real member: kube-apiserver, the simulator's controllers as its clients, and a line to the fleet that can be cut."""
 
+import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -25,22 +26,25 @@ from simulator.controller_manager import ControllerManager, Shape
 from simulator.machinery.clock import WallClock
 from simulator.member import define
 from simulator.node.nodes import Pool
-from tests.realkube.control_plane import Etcd, RealControlPlane, answers
+from tests.realkube.control_plane import START_S, Etcd, RealControlPlane, answers
 from tests.realkube.kubelet import KubeletDoor
 from tests.realkube.line import Line
 
 VERSION = "v1.20.2"
 TIME_SCALE = 20.0
-_PATIENCE_S = 60.0
 _CONNECTIONS = 48
+AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+         "rules": [{"level": "Metadata", "verbs": ["create", "delete", "get", "list"]}]}  # fmt: skip
 
 
 class RealMember:
     """Shared by all tests of a session. Each begins with `clear` and uses a namespace of its own."""
 
-    def __init__(self, name: str, home: Path, etcd: Etcd, *gpus: int, flags: Sequence[str] = ()) -> None:
-        """``gpus``: of each node; ``flags``: further ones of the API server."""
+    def __init__(self, name: str, home: Path, etcd: Etcd, *gpus: int, keeps_audit: bool = False) -> None:
+        """``gpus``: of each node; ``keeps_audit``: its API server writes down who asked for what."""
         self.name, self._home = name, home / name
+        self._audit_log = home / f"{name}-audit.log"
+        flags = self._audit_flags(home) if keeps_audit else ()
         self._pools = tuple(Pool(f"pool{i}", 1, gpus=count) for i, count in enumerate(gpus))
         self.plane = RealControlPlane(self._home, etcd, "--kubelet-preferred-address-types=InternalIP", *flags)
         self.line = Line(self.plane.port)
@@ -70,6 +74,15 @@ class RealMember:
         self._show_kubelet()
         self.line.start()
         self._started.callback(self.line.stop)
+
+    def audit(self) -> list[Object]:
+        """What its API server was asked and has answered, the oldest first."""
+        return [json.loads(line) for line in self._audit_log.read_text().splitlines()]
+
+    def _audit_flags(self, home: Path) -> tuple[str, ...]:
+        policy = home / f"{self.name}-audit.yaml"
+        policy.write_text(json.dumps(AUDIT))
+        return f"--audit-policy-file={policy}", f"--audit-log-path={self._audit_log}"
 
     def stop(self) -> None:
         """At the end of a test: the fleet reaches it again; the servers stay for the next one."""
@@ -116,7 +129,7 @@ def _released_definitions() -> list[Object]:
 
 
 def _await(true: Callable[[], object]) -> None:
-    end = time.monotonic() + _PATIENCE_S
+    end = time.monotonic() + START_S
     while not true():
         assert time.monotonic() < end, "the member is not as it has to be in time"
         time.sleep(0.05)

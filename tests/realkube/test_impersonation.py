@@ -1,9 +1,6 @@
 """Requests in the names of persons, at a real kube-apiserver: its RBAC decides by the person, and its audit log names them."""
 
 import asyncio
-import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +15,7 @@ from fleet.services.clusters import clusters
 from jobs.models import Attempt
 from jobs.services.submission import manifests, submit
 from tests.realkube.builders import RealWorld
-from tests.realkube.control_plane import Etcd, needs_realkube
+from tests.realkube.control_plane import needs_realkube
 from tests.realkube.member import RealMember
 from tests.support.people import person
 from tests.support.world import POLICY, World, pytorch_job
@@ -27,31 +24,23 @@ pytestmark = [*needs_realkube, pytest.mark.django_db(transaction=True)]
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
 BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
 IN_NAMESPACE = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
-FLEET = "system:serviceaccount:default:fleet"
+ACCOUNT = "limited"
+FLEET = f"system:serviceaccount:default:{ACCOUNT}"
 ALL_BUT_IMPERSONATION = ["get", "list", "watch", "create", "update", "patch", "delete"]
-AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-         "rules": [{"level": "Metadata", "verbs": ["create", "delete", "get", "list"]}]}  # fmt: skip
 
 
-class Guarded(RealMember):
-    """One whose fleet account is no admin, and whose audit log is kept."""
+class Guarded:
+    """A member to which the fleet comes by an account that is no admin, and whose audit log is kept."""
 
-    def __init__(self, home: Path, etcd: Etcd) -> None:
-        policy, self.log = home / "audit.yaml", home / "audit.log"
-        policy.write_text(json.dumps(AUDIT))
-        super().__init__(
-            "north", home, etcd, 4, 4, flags=(f"--audit-policy-file={policy}", f"--audit-log-path={self.log}")
-        )
-
-    def start(self) -> None:
-        super().start()
-        self.client.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "fleet"}})
-        answer = self.client.create("/api/v1/namespaces/default/serviceaccounts/fleet/token", {"spec": {}})
+    def __init__(self, member: RealMember) -> None:
+        self._member, self.name, self.client, self.stop = member, member.name, member.client, member.stop
+        self.client.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": ACCOUNT}})
+        answer = self.client.create(f"/api/v1/namespaces/default/serviceaccounts/{ACCOUNT}/token", {"spec": {}})
         self._token = answer["status"]["token"]
-        self.grant("fleet", FLEET, [{"apiGroups": ["*"], "resources": ["*"], "verbs": ALL_BUT_IMPERSONATION}])
+        self.grant(ACCOUNT, FLEET, [{"apiGroups": ["*"], "resources": ["*"], "verbs": ALL_BUT_IMPERSONATION}])
 
     def kubeconfig(self) -> dict[str, Any]:
-        body: dict[str, Any] = super().kubeconfig()
+        body: dict[str, Any] = self._member.kubeconfig()
         body["users"][0]["user"]["token"] = self._token
         return body
 
@@ -71,10 +60,9 @@ class Guarded(RealMember):
 
     def asked(self, verb: str, resource: str, namespace: str) -> list[tuple[str, str, int]]:
         """(account, in whose name, answer) of the requests in its audit log."""
-        lines = [json.loads(line) for line in self.log.read_text().splitlines()]
         return [
             (line["user"]["username"], line.get("impersonatedUser", {}).get("username", ""), line["responseStatus"]["code"])
-            for line in lines
+            for line in self._member.audit()
             if line["verb"] == verb and (of := line.get("objectRef", {})).get("resource") == resource
             and of.get("namespace") == namespace
         ]  # fmt: skip
@@ -84,24 +72,16 @@ def _role(name: str) -> dict[str, str]:
     return {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
 
 
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    home = tmp_path_factory.mktemp("guarded")
-    etcd = Etcd(home / "etcd")
-    member = Guarded(home, etcd)
-    etcd.start()
-    try:
-        member.start()
-        yield member
-    finally:
-        member.close()
-        etcd.stop()
+@pytest.fixture
+def guarded(members: list[RealMember]) -> Guarded:
+    members[0].clear()
+    return Guarded(members[0])
 
 
 @pytest.fixture
 def fleet(world: World, guarded: Guarded) -> RealWorld:
     real = RealWorld(world, [guarded], "team-i")
-    real.join("north")
+    real.join(guarded.name)
     return real
 
 
