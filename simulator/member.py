@@ -126,7 +126,8 @@ class SimulatedMember:
     def _process(self, namespace: str, name: str) -> Process:
         process = self._manager.kubelet.process(f"{namespace}/{name}") if self._manager else None
         if process is None:
-            raise NotEntered(f"pod {namespace}/{name} is pretended by a simulated node: it has no process to enter")
+            # Without a colon: kubectl would read the text as YAML, and show nothing of it.
+            raise NotEntered(f"pod {namespace}/{name} is pretended by a simulated node and has no process to enter")
         return process
 
     def disturb(self, fault: Fault) -> str:

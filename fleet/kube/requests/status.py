@@ -52,7 +52,8 @@ class KubeError(Exception):
             "message": self.message,
             "reason": self.reason,
         }
-        if self.details:
+        # kubectl reads the details of each 404 without looking whether there are any.
+        if self.details or self.code == 404:
             status["details"] = self.details
         return {**status, "code": self.code}
 

@@ -10,8 +10,9 @@ from fleet.changes import journal
 from fleet.changes.journal import Entry
 from fleet.core.members import hub_names, pod_details
 from fleet.kube.discovery import Served
+from fleet.kube.requests.status import KubeError
 from fleet.kube.resources import PODS
-from fleet.kube.server.kinds import LABEL, Exact, Key, Object
+from fleet.kube.server.kinds import LABEL, Exact, Key, Object, method_not_allowed
 from fleet.kube.tables import AGE, Column, at
 from fleet.kubeapi.objects import members
 from fleet.kubeapi.objects.kinds import Change, stamp
@@ -24,6 +25,7 @@ _ENDED_AT = "convoy.dev/ended-at"
 """On a pod that is gone from its cluster, and is shown as it was last."""
 _PHASE, _NODE = "status.phase", "spec.nodeName"
 _JOBS = "pods belong to their job and are read only at the fleet"
+_THERE = "by the kubectl of that cluster or its /proxy"
 _IN_CLUSTER = "`kubectl amc delete pod NAME -m CLUSTER`"
 
 
@@ -37,6 +39,11 @@ class Pods(MemberKind):
         "patch": f"{_JOBS}: change the job",
         "update": f"{_JOBS}: change the job",
     }
+    subresource_remedies: Mapping[str, str] = {
+        "ephemeralcontainers": f"{_JOBS}: a debug container is added in its cluster, {_THERE}",
+        "eviction": f"{_JOBS}: suspend the job, or drain its cluster",
+        "resize": f"{_JOBS}: change the job",
+    }
     field_labels = frozenset({_PHASE, _NODE, "spec.restartPolicy", "status.podIP"})
     order = ("namespace", "name", "cluster_id")
     columns = (
@@ -48,6 +55,10 @@ class Pods(MemberKind):
         Column("IP", lambda shown, now: at(".status.podIP")(shown) or "<none>", wide=True),
         Column("Node", lambda shown, now: at(".spec.nodeName")(shown) or "<none>", wide=True),
     )
+
+    def not_served(self, subresource: str) -> KubeError:
+        remedy = self.subresource_remedies.get(subresource)
+        return method_not_allowed(remedy) if remedy else super().not_served(subresource)
 
     def rows(self) -> QuerySet[Any]:
         return Pod.objects.all()
@@ -120,7 +131,8 @@ def _spec(row: Pod, containers: list[Object], details: Object) -> Object:
         "restartPolicy": details.get("restartPolicy"),
         "initContainers": [_container(each) for each in details.get("initContainers") or []],
     }
-    return {"containers": [_container(each) for each in containers], **_known(spec)}
+    # Every API server fills securityContext in; `kubectl debug` reads it without looking whether it is there.
+    return {"containers": [_container(each) for each in containers], **_known(spec), "securityContext": {}}
 
 
 def _container(kept: Object) -> Object:

@@ -49,7 +49,7 @@ def kubeconfig(server: str, authority: bytes, user: str, token: str) -> dict[str
         "kind": "Config",
         "clusters": [{"name": "convoy", "cluster": {"server": server, "certificate-authority-data": trusted}}],
         "users": [{"name": user, "user": {"token": token}}],
-        "contexts": [{"name": "convoy", "context": {"cluster": "convoy", "user": user}}],
+        "contexts": [{"name": "convoy", "context": {"cluster": "convoy", "user": user, "namespace": "default"}}],
         "current-context": "convoy",
     }
 

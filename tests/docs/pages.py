@@ -1,0 +1,41 @@
+"""The command blocks of the pages that users read, as the commands that a shell is given."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.bootstrap.home import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DEVELOPMENT = sorted((ROOT / "docs" / "development").glob("*.md"))
+"""Pages on changes of the code itself: they show what to write, and end in tests (`tests/acceptance/test_kind_page.py`)."""
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"\s+# .*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    page: str
+    number: int
+    """Among all blocks of the page, from 1."""
+    language: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    name = str(page.relative_to(ROOT))
+    return [Block(name, at, *found.groups()) for at, found in enumerate(_BLOCK.finditer(page.read_text()), 1)]
+
+
+def commands(block: Block) -> Iterator[str]:
+    """Each command of a block of shell, with the lines that continue it, without the comments at the ends of lines."""
+    command = ""
+    for line in block.text.splitlines():
+        command += _COMMENT.sub("", line)
+        if command.endswith("\\") or command.count("'") % 2:
+            command = command.removesuffix("\\") + ("\n" if command.count("'") % 2 else " ")
+        elif command.strip():
+            yield command.strip()
+            command = ""
+    assert not command, f"{block.page}, block {block.number}: a command that does not end"
