@@ -23,6 +23,8 @@ EMPTY = {
     "/policies": "No policies yet", "/incidents": "No incidents", "/events": "No event matches",
 }  # fmt: skip
 """The audit is never empty for its reader: their own sign-in is in it."""
+WITHOUT_END = """() => document.getAnimations()
+  .filter(({ effect }) => effect.getComputedTiming().iterations === Infinity).length"""
 
 
 def test_it_says_what_to_do_where_there_is_nothing(page):
@@ -39,6 +41,7 @@ def test_it_shows_where_things_will_be_while_they_are_on_their_way(world, page, 
         answers(page, asked)
         page.goto(address)
         expect(page.get_by_role("main").locator("[aria-busy=true], .mantine-Skeleton-root").first).to_be_visible()
+        assert page.evaluate(WITHOUT_END) == 0, f"{address} flickers for whoever asked for reduced motion"
     answers(page)
 
 
