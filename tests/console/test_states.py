@@ -23,7 +23,7 @@ EMPTY = {
     "/policies": "No policies yet", "/incidents": "No incidents", "/events": "No event matches",
 }  # fmt: skip
 """The audit is never empty for its reader: their own sign-in is in it."""
-WITHOUT_END = """() => document.getAnimations()
+ENDLESS_ANIMATIONS = """() => document.getAnimations()
   .filter(({ effect }) => effect.getComputedTiming().iterations === Infinity).length"""
 
 
@@ -41,7 +41,7 @@ def test_it_shows_where_things_will_be_while_they_are_on_their_way(world, page, 
         answers(page, asked)
         page.goto(address)
         expect(page.get_by_role("main").locator("[aria-busy=true], .mantine-Skeleton-root").first).to_be_visible()
-        assert page.evaluate(WITHOUT_END) == 0, f"{address} flickers for whoever asked for reduced motion"
+        assert page.evaluate(ENDLESS_ANIMATIONS) == 0, f"{address} flickers for whoever asked for reduced motion"
     answers(page)
 
 

@@ -25,7 +25,7 @@ class Block:
 
 def blocks(page: Path) -> list[Block]:
     name = str(page.relative_to(ROOT))
-    return [Block(name, at, *found.groups()) for at, found in enumerate(_BLOCK.finditer(page.read_text()), 1)]
+    return [Block(name, number, *match.groups()) for number, match in enumerate(_BLOCK.finditer(page.read_text()), 1)]
 
 
 def commands(block: Block) -> Iterator[str]:

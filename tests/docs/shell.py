@@ -12,7 +12,7 @@ from pathlib import Path
 from deploy.bootstrap import ports
 from deploy.bootstrap.home import ROOT
 
-_OURS = ("CONVOY", "DATABASE_URL", "DJANGO", "KUBECONFIG", "PYTEST", "PYTHONPATH", "REDIS_URL", "VIRTUAL_ENV")
+_OF_THE_TESTS = ("CONVOY", "DATABASE_URL", "DJANGO", "KUBECONFIG", "PYTEST", "PYTHONPATH", "REDIS_URL", "VIRTUAL_ENV")
 _ASSIGNMENT = re.compile(r"(export )?[A-Z]+=")
 _LONGEST_S = 240
 _FIRST_S = 30
@@ -31,12 +31,12 @@ class Shell:
     @classmethod
     def in_fresh_clone(cls, folder: Path) -> "Shell":
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True)
-        lend_console(folder)
-        own = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
-        path = f"{folder / '.venv' / 'bin'}:{own['PATH']}"
-        ours = {"CONVOY_PORT": str(ports.any_free(0)), "CONVOY_KUBE_PORT": str(ports.any_free(0)), "PATH": path}
-        ours |= {"KUBECONFIG": str(folder / ".convoy" / "kubeconfig"), "CONVOY_DEMO_LIFE": "off"}
-        return cls(folder, own | ours)
+        copy_console(folder)
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OF_THE_TESTS)}
+        path = f"{folder / '.venv' / 'bin'}:{inherited['PATH']}"
+        product = {"CONVOY_PORT": str(ports.any_free(0)), "CONVOY_KUBE_PORT": str(ports.any_free(0)), "PATH": path}
+        product |= {"KUBECONFIG": str(folder / ".convoy" / "kubeconfig"), "CONVOY_DEMO_LIFE": "off"}
+        return cls(folder, inherited | product)
 
     def run(self, command: str, timeout_s: float = _LONGEST_S) -> str:
         """What it prints. Fails unless it succeeds."""
@@ -54,16 +54,16 @@ class Shell:
     def watched(self, command: str) -> str:
         """What a command prints first that may go on for ever; as long as it begins, its end does not matter."""
         with subprocess.Popen(["bash", "-c", self._text(command)], **self._options()) as process:
-            begun, _, _ = select.select([process.stdout], [], [], _FIRST_S)
-            assert begun, f"{command} prints nothing in {_FIRST_S} s"
+            readable, _, _ = select.select([process.stdout], [], [], _FIRST_S)
+            assert readable, f"{command} prints nothing in {_FIRST_S} s"
             try:
-                said, _ = process.communicate(timeout=_MORE_S)
-                assert process.returncode == 0, f"{command}\n{said}"
+                output, _ = process.communicate(timeout=_MORE_S)
+                assert process.returncode == 0, f"{command}\n{output}"
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-                said, _ = process.communicate()
-        assert said.strip(), f"{command} prints nothing"
-        return str(said)
+                output, _ = process.communicate()
+        assert output.strip(), f"{command} prints nothing"
+        return str(output)
 
     def _run(self, command: str, timeout_s: float) -> subprocess.CompletedProcess[str]:
         options = self._options() | {"start_new_session": False}
@@ -81,7 +81,7 @@ class Shell:
         return {**streams, "text": True, "cwd": self.folder, "env": self.environment, "start_new_session": True}
 
 
-def lend_console(folder: Path) -> None:
+def copy_console(folder: Path) -> None:
     """The build of these tests' own checkout, for half a minute less; `up` builds it anew unless it is of the same sources."""
     built = ROOT / "frontend" / "web" / "dist"
     if built.exists():

@@ -13,7 +13,7 @@ from deploy.bootstrap.home import ROOT
 from tests.docs.pages import PAGES, blocks, commands
 from tests.docs.shell import Shell
 
-pytestmark = [pytest.mark.docs, pytest.mark.xdist_group("docs")]
+pytestmark = pytest.mark.docs
 
 NOT_RUN = {
     "python3 manage.py up": "the shell's clone is up, with the console that these tests built by the same code",

@@ -1,6 +1,7 @@
 """Requests in the names of persons, at a real kube-apiserver: its RBAC decides by the person, and its audit log names them."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -34,7 +35,8 @@ class Guarded:
 
     def __init__(self, member: RealMember) -> None:
         self._member, self.name, self.client, self.stop = member, member.name, member.client, member.stop
-        self.client.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": ACCOUNT}})
+        self._created: list[str] = []
+        self._create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": ACCOUNT}})
         answer = self.client.create(f"/api/v1/namespaces/default/serviceaccounts/{ACCOUNT}/token", {"spec": {}})
         self._token = answer["status"]["token"]
         self.grant(ACCOUNT, FLEET, [{"apiGroups": ["*"], "resources": ["*"], "verbs": ALL_BUT_IMPERSONATION}])
@@ -48,15 +50,24 @@ class Guarded:
         """In all namespaces."""
         self.role(name, rules)
         subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}
-        self.client.create(BINDINGS.path(), {"metadata": {"name": name}, "roleRef": _role(name), "subjects": [subject]})
+        self._create(BINDINGS.path(), {"metadata": {"name": name}, "roleRef": _role(name), "subjects": [subject]})
 
     def role(self, name: str, rules: list[dict[str, Any]]) -> None:
-        self.client.create(ROLES.path(), {"metadata": {"name": name}, "rules": rules})
+        self._create(ROLES.path(), {"metadata": {"name": name}, "rules": rules})
 
     def grant_group(self, namespace: str, role: str, group: str) -> None:
         subject = {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": group}
         body = {"metadata": {"name": role}, "roleRef": _role(role), "subjects": [subject]}
-        self.client.create(IN_NAMESPACE.path(namespace), body)
+        self._create(IN_NAMESPACE.path(namespace), body)
+
+    def revoke(self) -> None:
+        """Removes the account, the roles and their bindings: other tests use the same member."""
+        while self._created:
+            self.client.delete(self._created.pop())
+
+    def _create(self, path: str, body: dict[str, Any]) -> None:
+        self.client.create(path, body)
+        self._created.append(f"{path}/{body['metadata']['name']}")
 
     def asked(self, verb: str, resource: str, namespace: str) -> list[tuple[str, str, int]]:
         """(account, in whose name, answer) of the requests in its audit log."""
@@ -73,9 +84,11 @@ def _role(name: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def guarded(members: list[RealMember]) -> Guarded:
+def guarded(members: list[RealMember]) -> Iterator[Guarded]:
     members[0].clear()
-    return Guarded(members[0])
+    guarded = Guarded(members[0])
+    yield guarded
+    guarded.revoke()
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ _ENDED_AT = "convoy.dev/ended-at"
 """On a pod that is gone from its cluster, and is shown as it was last."""
 _PHASE, _NODE = "status.phase", "spec.nodeName"
 _JOBS = "pods belong to their job and are read only at the fleet"
-_THERE = "by the kubectl of that cluster or its /proxy"
 _IN_CLUSTER = "`kubectl amc delete pod NAME -m CLUSTER`"
 
 
@@ -40,7 +39,7 @@ class Pods(MemberKind):
         "update": f"{_JOBS}: change the job",
     }
     subresource_remedies: Mapping[str, str] = {
-        "ephemeralcontainers": f"{_JOBS}: a debug container is added in its cluster, {_THERE}",
+        "ephemeralcontainers": f"{_JOBS}: a debug container is added by the kubectl of its cluster or its /proxy",
         "eviction": f"{_JOBS}: suspend the job, or drain its cluster",
         "resize": f"{_JOBS}: change the job",
     }

@@ -23,6 +23,10 @@ def test_it_can_be_read_by_its_owner_only_and_names_its_authority(admin, tmp_pat
     assert document["clusters"][0]["cluster"]["certificate-authority-data"]
 
 
+def test_its_context_names_the_namespace_that_commands_without_one_use(admin, tmp_path):
+    assert written(tmp_path / "kubeconfig")["contexts"][0]["context"]["namespace"] == "default"
+
+
 def test_it_keeps_a_good_token_when_the_server_moves(admin, tmp_path):
     before = written(tmp_path / "kubeconfig")
     after = written(tmp_path / "kubeconfig", server="https://127.0.0.1:9443")

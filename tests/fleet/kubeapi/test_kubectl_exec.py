@@ -149,7 +149,7 @@ def test_it_forwards_a_port_and_says_when_nothing_listens_there(ada):
 
 
 def test_a_pretended_pod_is_answered_as_by_a_kubelet_that_cannot(ada):
-    assert "pretended by a simulated node" in ada.refused("exec", "pretended", "--", "ls")
+    assert "has no process to enter" in ada.refused("exec", "pretended", "--", "ls")
 
 
 def test_it_asks_for_the_role_that_submits_jobs(ada, kubectl):

@@ -222,7 +222,9 @@ def test_it_reads_only_and_names_the_remedy(ada, north):
     assert "delete or suspend the job" in ada.refused("delete", "pod", "a.north", "--wait=false")
     assert "submit a job" in ada.refused("run", "x", "--image=y")
     assert "change the job" in ada.refused("label", "pod", "a.north", "b=c")
-    assert "debug container is added in its cluster" in ada.refused("debug", "a.north", "--image=busybox")
+    assert "debug container is added by the kubectl of its cluster" in ada.refused(
+        "debug", "a.north", "--image=busybox"
+    )
     assert "suspend the job" in ada.refused(
         "create", "--raw", "/api/v1/namespaces/default/pods/a.north/eviction", "-f", "-", given="{}"
     )
