@@ -43,8 +43,9 @@ from quotas.models import Queue, QuotaTree
 _MESSAGES = 8
 """Messages for all works that one plan makes, unless they go to more clusters: as many as a worker sends at once."""
 _LOCKED = (
-    "uid", "created_at", "api_version", "kind", "namespace", "name", "attempt", "generation", "leaf", "preemptible", "charge",
-    "charged_at", "shares", "state", "suspended", "deleting_at", "reason", "waited", "resource_version", "queued_at", "trace",
+    "uid", "created_at", "api_version", "kind", "namespace", "name", "attempt", "generation", "leaf", "gpus", "preemptible",
+    "charge", "charged_at", "shares", "state", "suspended", "deleting_at", "reason", "waited", "resource_version", "queued_at",
+    "trace",
 )  # fmt: skip
 _USABLE = prepared.Rows(lambda _: Cluster.objects.filter(cordoned=False, stale_since=None).values_list("pk"))
 _TREE = prepared.Rows(

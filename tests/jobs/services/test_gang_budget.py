@@ -1,4 +1,7 @@
-"""What one gang's start and end ask of the database, counted in statements: no more with many waiting jobs than with few."""
+"""What starts and ends ask of the database, counted in statements: no more with many waiting jobs than with few.
+
+A cycle asks no more either when it places many gangs than when it places two.
+"""
 
 import pytest
 from django.db import connection
@@ -66,3 +69,21 @@ def test_a_gang_costs_no_more_statements_than_its_budget_however_many_wait(membe
     found = one_after_another(member, waiting)
     counts = {step: len(rows) for step, rows in found.items()}
     assert {step: n for step, n in counts.items() if n > BUDGET[step]} == {}
+
+
+def placing(gangs):
+    """Statements of one cycle that places so many gangs, once everything that is kept between cycles is warm."""
+    books.apply(*(pytorch_job(f"at-once-{gangs}-{i}", workers=0, gpus=1) for i in range(gangs)))
+    made = statements(books.cycle)
+    assert Job.objects.filter(name__startswith=f"at-once-{gangs}-", state=Job.State.PLACED).count() == gangs
+    return made
+
+
+def test_a_cycle_costs_no_more_statements_when_it_places_many_gangs_than_when_it_places_two():
+    books.a_cluster("north", 64)
+    placing(1)
+    two, forty = placing(2), placing(40)
+    assert [sql for sql in forty if sql not in two and "LIMIT 21" in sql] == [], (
+        "columns that were left out are read job by job"
+    )
+    assert len(forty) == len(two)
