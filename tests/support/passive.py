@@ -1,6 +1,6 @@
 """A member that is an API server alone: nothing runs in it, so each object stays as the test and the fleet wrote it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
@@ -61,9 +61,11 @@ def _same(moment: datetime) -> datetime:
 
 
 @contextmanager
-def passive_member(home: Path, name: str = "north") -> Iterator[PassiveMember]:
+def passive_member(
+    home: Path, name: str = "north", *, serves: Mapping[str, str] | None = None
+) -> Iterator[PassiveMember]:
     server = ApiServer(name, home / name)
-    define_in(server.catalog)
+    define_in(server.catalog, serves)
     server.start()
     made = PassiveMember(server, name)
     yield made

@@ -113,9 +113,11 @@ def _is_deleted_with(job: Job, claim: Reference) -> bool:
 def remove(client: MemberClient, job: Job, references: Iterable[Reference]) -> list[Reference]:
     """Removes the given objects from the member, except those that Convoy did not create there, and claims that are kept.
 
-    Returns the claims that the member does not have, now or from the start.
+    Returns the claims that the member does not have, now or from the start. Raises `MemberChanged` after the last if one of
+    them changed meanwhile.
     """
     namespace, absent = job.namespace, []
+    changed: MemberChanged | None = None
     for reference in references:
         is_kept = reference.kind in _HOLD_DATA and not (job.deleting_at and _is_deleted_with(job, reference))
         path = RESOURCES[reference.kind].path(namespace, reference.name)
@@ -125,10 +127,15 @@ def remove(client: MemberClient, job: Job, references: Iterable[Reference]) -> l
             if is_kept or MARK not in (metadata.get("labels") or {}):
                 continue
             client.delete(path, uid=metadata["uid"], version=metadata["resourceVersion"])
-        except (MemberChanged, MemberDenied):
+        except MemberChanged as e:
+            changed = e
+            continue
+        except MemberDenied:
             continue
         except MemberMissing:
             pass
         if reference.kind in _HOLD_DATA:
             absent.append(reference)
+    if changed is not None:
+        raise changed
     return absent

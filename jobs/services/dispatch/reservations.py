@@ -73,14 +73,19 @@ def _age(existing: Sequence[Manifest], now: datetime) -> timedelta:
 
 
 def remove(client: MemberClient, job_uid: str, attempt: int) -> None:
-    """Deletes the reservations of the attempt."""
+    """Deletes the reservations of the attempt. Raises `MemberChanged` after the last if one of them changed meanwhile."""
+    changed: MemberChanged | None = None
     for reservation in _list_reservations(client, job_uid, str(attempt)):
         metadata = reservation["metadata"]
         try:
             path = RESERVATIONS.path(name=metadata["name"])
             client.delete(path, uid=metadata["uid"], version=metadata["resourceVersion"])
-        except (MemberMissing, MemberChanged):
+        except MemberChanged as e:
+            changed = e
+        except MemberMissing:
             continue
+    if changed is not None:
+        raise changed
 
 
 def _list_reservations(client: MemberClient, job_uid: str, attempt: str) -> list[Manifest]:
