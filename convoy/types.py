@@ -386,7 +386,7 @@ class JobRef(TypedDict):
     allowed: bool
     """Whether the reader may suspend it"""
 
-KindEnum = Literal['MakePolicy', 'MakeQuotaTree', 'AddNamespace', 'Resume', 'OpenQueue', 'LookAtJob', 'ReturnBorrowed', 'RaiseQuota', 'LowerRequest', 'AllOf', 'JoinCluster', 'RestoreCluster', 'LookAtCluster', 'WaitUntil', 'WaitForGang', 'Uncordon', 'Tolerate', 'WaitForJobs', 'Select', 'AddNodes']
+KindEnum = Literal['MakePolicy', 'MakeQuotaTree', 'AddNamespace', 'Resume', 'OpenQueue', 'LookAtJob', 'ReturnBorrowed', 'RaiseQuota', 'LowerRequest', 'AllOf', 'JoinCluster', 'RestoreCluster', 'LookAtCluster', 'WaitUntil', 'WaitForGang', 'Uncordon', 'Tolerate', 'WaitForJobs', 'Select', 'AddNodes', 'SubmitAgain', 'ChangeAfter']
 
 LogEnum = Literal['Due', 'Kept', 'Lost']
 

@@ -44,6 +44,7 @@ from quotas.models import Queue, QuotaTree
 WAITING = (
     "pk", "uid", "namespace", "name", "api_version", "kind", "roles", "total", "priority", "queued_at", "policy_id", "attempt",
     "generation", "leaf", "leaf_fault", "preemptible", "charge", "state", "shares", "submitted_by",
+    "awaits",
 )  # fmt: skip
 """What a gang is made of."""
 _LEARNED, _LEARNED_FROM = 500, 50
@@ -358,6 +359,7 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], whe
         bound_to=() if free else tuple((claim, where[claim]) for claim in claims if claim in where),
         runtime_s=declared_runtime(job["roles"]),
         user=job["submitted_by"],
+        awaits=(job["awaits"]["code"], job["awaits"]["message"]) if job["awaits"] else None,
         flavors=flavors_charged(job["charge"]),
     )
 

@@ -185,7 +185,7 @@ def _right(change: remedies.Change, job: Job) -> _Right:
             return _Right("resume", "Job", job.namespace)
         case kind if kind in _ENDS_JOBS:
             return _Right("suspend", "Job")
-        case remedies.Kind.LOWER_REQUEST:
+        case remedies.Kind.LOWER_REQUEST | remedies.Kind.CHANGE_AFTER | remedies.Kind.SUBMIT_AGAIN:
             return _Right("apply", "Job", job.namespace)
     return _Right()
 

@@ -38,6 +38,8 @@ class Code(StrEnum):
     COPY_VANISHED = "CopyVanished"
     ATTEMPTS_EXHAUSTED = "AttemptsExhausted"
     MAX_WAIT_EXCEEDED = "MaxWaitExceeded"
+    WAITING_FOR_JOB = "WaitingForJob"
+    PREDECESSOR_FAILED = "PredecessorFailed"
     DELETING = "Deleting"
     FAILED = "Failed"
     # one cluster looked at, or the quota asked
@@ -55,6 +57,10 @@ class Code(StrEnum):
     NOT_ENOUGH_FREE = "NotEnoughFree"
     NO_NODE_FOR_POD = "NoNodeForPod"
     KEPT_FOR_GANG = "KeptForGang"
+
+
+AWAITS_JOBS = frozenset({Code.WAITING_FOR_JOB, Code.PREDECESSOR_FAILED})
+"""Reasons of jobs that start after others: they hold up no queue, and their messages hold no amounts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from jobs.models.binding import Attempt, Binding, DeletedJob, Work
 from jobs.models.claim import ClaimLocation
+from jobs.models.dependency import Dependency
 from jobs.models.dependent import Dependent
 from jobs.models.eviction import EvictionWindow
 from jobs.models.incident import Incident
@@ -18,6 +19,7 @@ __all__ = [
     "ClaimLocation",
     "DeletedJob",
     "DeletedUse",
+    "Dependency",
     "Dependent",
     "EvictionWindow",
     "Incident",

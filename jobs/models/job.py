@@ -103,6 +103,8 @@ class Job(models.Model):
     """Seconds after its end when it is deleted, as its manifest says; null: it is kept."""
     max_wait_s = models.PositiveIntegerField(null=True, blank=True)
     """Seconds that it may wait for quota and room at a stretch, as its annotation says; null: for ever."""
+    awaits = models.JSONField(null=True, blank=True)
+    """Why it may not start before other jobs have ended, as ``{code, message}``; null: it may."""
     deleting_at = models.DateTimeField(null=True, blank=True)
     resource_version = models.BigIntegerField(default=0)
 
@@ -149,6 +151,7 @@ class Job(models.Model):
                 fields=["state", "max_wait_s"], condition=models.Q(max_wait_s__isnull=False), name="jobs_max_wait"
             ),
             models.Index(fields=["state"], condition=models.Q(reclaim__isnull=False), name="jobs_reclaimed"),
+            models.Index(fields=["state"], condition=models.Q(awaits__isnull=False), name="jobs_awaiting"),
             models.Index(fields=["state"], condition=models.Q(resize__isnull=False), name="jobs_growing"),
             models.Index(fields=["state"], condition=models.Q(shrinks__isnull=False), name="jobs_shrinking"),
             models.Index(fields=["state"], condition=models.Q(elastic=True), name="jobs_elastic"),

@@ -122,6 +122,23 @@ def in_a_held_queue() -> Job:
     return submitted()
 
 
+def after_another() -> Job:
+    a_cluster()
+    books.apply(books.annotated("convoy.dev/after", "prepare", pytorch_job("waits", workers=0)))
+    books.cycle()
+    return books.job("waits")
+
+
+def after_a_failure() -> Job:
+    a_cluster()
+    runs("prepare")
+    books.sent()
+    books.report("prepare", "Failed")
+    books.apply(books.annotated("convoy.dev/after", "prepare", pytorch_job("waits", workers=0)))
+    books.cycle()
+    return books.job("waits")
+
+
 def without_clusters() -> Job:
     return submitted()
 

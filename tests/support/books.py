@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+import yaml
 from django.utils import timezone
 
 from fleet.core.members import marks
@@ -34,6 +35,13 @@ def a_cluster(name: str = "north", gpus: int = 8) -> Cluster:
 
 def apply(*texts: str) -> None:
     submit.apply(manifests.parse("\n---\n".join((POLICY, *texts)).encode()), by="test", now=timezone.now())
+
+
+def annotated(name: str, value: str, text: str) -> str:
+    """The document with this annotation."""
+    body = yaml.safe_load(text)
+    body["metadata"].setdefault("annotations", {})[name] = value
+    return str(yaml.safe_dump(body))
 
 
 def tolerating(name: str, *, seconds: int) -> None:

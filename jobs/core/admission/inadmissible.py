@@ -1,9 +1,9 @@
-"""Gangs the scheduler does not consider at all: without a policy, without a quota leaf, or in a closed queue."""
+"""Gangs the scheduler does not consider at all: without a policy or a quota leaf, in a closed queue, or before their turn."""
 
 from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.entitlement import no_leaf
 from jobs.core.gang.types import Gang
-from jobs.core.reasons import Code, QuotaVerdict, Reason
+from jobs.core.reasons import AWAITS_JOBS, Code, QuotaVerdict, Reason
 
 INADMISSIBLE = frozenset(
     {
@@ -13,6 +13,7 @@ INADMISSIBLE = frozenset(
         Code.SCHEDULING_SUSPENDED,
         Code.NEVER_FITS,
         Code.PLAN_REJECTED,
+        *AWAITS_JOBS,
     }
 )
 """Reasons that free capacity alone does not end: a policy, a quota, a queue or the job has to be changed."""
@@ -25,6 +26,9 @@ def find_inadmissible_reason(gang: Gang, quota: Quota | None) -> Reason | None:
             Code.NO_POLICY,
             f"no PropagationPolicy of its namespace and no ClusterPropagationPolicy selects this {gang.kind}",
         )
+    if gang.awaits is not None:
+        code, message = gang.awaits
+        return Reason(Code(code), message)
     if gang.charged and not gang.queued:
         return None
     if quota is None:

@@ -37,6 +37,8 @@ class Kind(StrEnum):
     WAIT_FOR_JOBS = "WaitForJobs"
     SELECT = "Select"
     ADD_NODES = "AddNodes"
+    SUBMIT_AGAIN = "SubmitAgain"
+    CHANGE_AFTER = "ChangeAfter"
 
 
 PLACEMENT = (
@@ -81,6 +83,8 @@ REMEDIES: Mapping[Code, tuple[Kind, ...]] = {
     # It has ended.
     Code.ATTEMPTS_EXHAUSTED: (),
     Code.MAX_WAIT_EXCEEDED: (),
+    Code.WAITING_FOR_JOB: (Kind.CHANGE_AFTER,),
+    Code.PREDECESSOR_FAILED: (Kind.SUBMIT_AGAIN, Kind.CHANGE_AFTER),
     Code.DELETING: (),
     Code.FAILED: (),
     # Of one cluster that was looked at.
@@ -139,7 +143,7 @@ class Change:
     at: datetime | None = None
     by: str = ""
     comment: str = ""
-    """Why the queue was closed, or which taints are in the way."""
+    """Why the queue was closed, which taints are in the way, or which jobs have to succeed."""
     manifest: Mapping[str, Any] = field(default_factory=dict)
     """What to apply, where applying one object is all it takes."""
     steps: tuple["Change", ...] = ()

@@ -51,6 +51,8 @@ _OF_CODE: Mapping[Code, Gate] = {
     Code.SUSPENDED: Gate.QUEUE,
     Code.BEHIND_IN_QUEUE: Gate.QUEUE,
     Code.QUEUE_HELD: Gate.QUEUE,
+    Code.WAITING_FOR_JOB: Gate.QUEUE,
+    Code.PREDECESSOR_FAILED: Gate.QUEUE,
     Code.NO_QUOTA_FOR_NAMESPACE: Gate.QUOTA,
     Code.QUOTA_EXCEEDED: Gate.QUOTA,
     Code.MAX_JOBS_REACHED: Gate.QUOTA,

@@ -55,6 +55,8 @@ class Gang:
     """Declared run time in seconds; None: none is declared."""
     user: str = ""
     """The user who submitted it."""
+    awaits: tuple[str, str] | None = None
+    """Code and message of the reason why it may not start before other jobs have ended; None: it may."""
     flavors: tuple[tuple[str, int], ...] = ()
     """The GPUs of each flavor that it uses, as its leaf is charged for them; empty: not chosen, or there are no flavors."""
     needs_anyhow: GangRequirements | None = None

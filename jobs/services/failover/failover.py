@@ -28,7 +28,16 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, record_event
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.failover import evidence
-from jobs.services.lifecycle import charges, cycle_requests, deleted_use, other_copies, runs, transitions, works
+from jobs.services.lifecycle import (
+    charges,
+    cycle_requests,
+    deleted_use,
+    dependencies,
+    other_copies,
+    runs,
+    transitions,
+    works,
+)
 from jobs.services.lifecycle.locks import lock_jobs, lock_owners
 
 log = get_logger(__name__)
@@ -166,6 +175,7 @@ def finish_deletion(job: Job, now: datetime) -> bool:
     Work.objects.filter(job_uid=job.uid).delete()
     Hold.objects.filter(job_uid=job.uid).delete()
     deleted_use.keep(job, now)
+    dependencies.remember(job)
     deletion = change(job, journal.Action.DELETED)
     DeletedJob.objects.get_or_create(uid=job.uid, defaults={"at": now, "runs": runs.as_stored(job, now)})
     if Job.objects.filter(pk=job.pk, deleting_at__isnull=False).delete()[0]:

@@ -15,7 +15,7 @@ from jobs.core.life.jobs import JobEvent
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, record_event
 from jobs.models import Job
-from jobs.services.lifecycle import charges, cycle_requests, transitions, works
+from jobs.services.lifecycle import charges, cycle_requests, dependencies, transitions, works
 from jobs.services.lifecycle.locks import lock_jobs
 
 
@@ -27,8 +27,9 @@ def run(now: datetime) -> int:
 
 def _limited() -> QuerySet[Job]:
     return Job.objects.filter(
-        max_wait_s__isnull=False, state__in=Job.WAITING, shares=[], suspended=False, deleting_at__isnull=True
-    )
+        max_wait_s__isnull=False, state__in=Job.WAITING, shares=[], suspended=False, deleting_at__isnull=True,
+        awaits__isnull=True,
+    )  # fmt: skip
 
 
 @transaction.atomic
@@ -54,8 +55,10 @@ def _end(job: Job, now: datetime) -> bool:
 
 
 def _waits_since(job: Job) -> datetime:
-    """When it began to wait the last time: it was submitted or resumed, its attempt ended, or its pods had left."""
+    """When it began to wait the last time: it was submitted or resumed, the jobs before it or its attempt ended, or its pods
+    had left.
+    """
     ended = job.attempts.aggregate(last=Max("ended_at"))["last"]
     left = (job.reclaim or {}).get("until")
-    moments = (job.queued_at, ended, datetime.fromisoformat(left) if left else None)
+    moments = (job.queued_at, dependencies.met_at(job), ended, datetime.fromisoformat(left) if left else None)
     return max(moment for moment in moments if moment is not None)

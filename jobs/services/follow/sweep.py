@@ -22,7 +22,7 @@ from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.failover import failover, incidents, returns
 from jobs.services.follow import diagnosing, expiry, health, max_wait, notices, retention
-from jobs.services.lifecycle import charges, cycle_requests, deleted_use, works
+from jobs.services.lifecycle import charges, cycle_requests, deleted_use, dependencies, works
 from jobs.services.scheduling import loop
 from jobs.services.submission import policy_claims
 from quotas import queries as quotas
@@ -53,6 +53,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
         deleted_use.forget,
         policy_claims.claim_unclaimed,
         charges.release,
+        dependencies.settle,
         notices.settle,
         loop.advance_evictions,
         max_wait.run,

@@ -22,12 +22,14 @@ from jobs.core.explain.remedies import PLACEMENT, REMEDIES, Borrower, Change, Jo
 from jobs.core.gang.flavors import options_of
 from jobs.core.gang.requirements import GangRequirements
 from jobs.core.gang.types import Gang
+from jobs.core.life.dependencies import AFTER
 from jobs.core.placement.engine import Engine
 from jobs.core.placement.explaining import Look
 from jobs.core.placement.types import NodeFacts
 from jobs.core.reasons import Amounts, Code
 from jobs.core.taints import untolerated
 from jobs.models import Job
+from jobs.services.lifecycle import dependencies
 from jobs.snapshot_rows import capacity_hold_of
 from quotas.core.amounts import of_job
 from quotas.core.flavors import GPU, amount_name, node_flavor
@@ -396,6 +398,16 @@ def _plain(kind: Kind, message: Callable[[Job], str]) -> Callable[[WaitingJob], 
     return lambda waiting: [Change(kind, message(waiting.job), path=waiting.job.leaf)]
 
 
+def _submit_again(waiting: WaitingJob) -> list[Change]:
+    failed = ", ".join(dependencies.failed(waiting.job))
+    return [Change(Kind.SUBMIT_AGAIN, f"submit {failed} again, to succeed", comment=failed)] if failed else []
+
+
+def _change_after(waiting: WaitingJob) -> list[Change]:
+    message = f"apply the job without {AFTER}, or with an end that suffices: NAME?any"
+    return [Change(Kind.CHANGE_AFTER, message, comment=AFTER)]
+
+
 def _look_at_cluster(waiting: WaitingJob) -> list[Change]:
     return of_placed(waiting.job)
 
@@ -416,4 +428,6 @@ BUILDERS: Mapping[Kind, Callable[[WaitingJob], list[Change]]] = {
     Kind.LOWER_REQUEST: _lowered,
     Kind.ALL_OF: _all_of,
     Kind.LOOK_AT_CLUSTER: _look_at_cluster,
+    Kind.SUBMIT_AGAIN: _submit_again,
+    Kind.CHANGE_AFTER: _change_after,
 }

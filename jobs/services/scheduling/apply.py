@@ -30,7 +30,7 @@ from jobs.core.life.jobs import JobEvent
 from jobs.core.life.works import WORK, WorkEvent
 from jobs.core.placement import placed_topology
 from jobs.core.preemption.planner import PreemptionPlan
-from jobs.core.reasons import Code, Reason
+from jobs.core.reasons import AWAITS_JOBS, Code, Reason
 from jobs.events import announce_jobs, job_event, record_event
 from jobs.models import Attempt, Binding, Job, Work
 from jobs.services.failover import shares
@@ -145,7 +145,7 @@ def differs(fresh: Reason, old: dict[str, Any] | None, now: datetime) -> bool:
 def _differs(fresh: Reason, old: dict[str, Any] | None, stale: str) -> bool:
     if not old or old.get("code") != fresh.code:
         return True
-    return old.get("message") != fresh.message and old.get("at", "") <= stale
+    return old.get("message") != fresh.message and (fresh.code in AWAITS_JOBS or old.get("at", "") <= stale)
 
 
 def _lock(plan: Plan, orders: PreemptionPlan | None) -> dict[int, Job]:

@@ -12,7 +12,7 @@ from threading import Lock
 from time import perf_counter
 
 from jobs import snapshot
-from jobs.core.reasons import Code
+from jobs.core.reasons import AWAITS_JOBS, Code
 from jobs.models import Job
 from jobs.services.scheduling import demand_provider
 from quotas.core import estimate
@@ -35,7 +35,10 @@ class _Look:
     holds: timedelta
 
 
-_NO_GUESS = (Code.NO_POLICY, Code.NEVER_FITS, Code.NO_CLUSTER, Code.NO_CLUSTER_FITS, Code.QUEUE_HELD, Code.SUSPENDED)
+_NO_GUESS = (
+    Code.NO_POLICY, Code.NEVER_FITS, Code.NO_CLUSTER, Code.NO_CLUSTER_FITS, Code.QUEUE_HELD, Code.SUSPENDED,
+    *AWAITS_JOBS,
+)  # fmt: skip
 _last: list[_Look] = []
 _looking = Lock()
 

@@ -27,7 +27,7 @@ from jobs.core.scheduling.growth import plan_growth
 from jobs.core.scheduling.scheduler import Scheduler
 from jobs.core.scheduling.small_starts import find_small_start
 from jobs.services.failover import returns
-from jobs.services.lifecycle import cycle_requests
+from jobs.services.lifecycle import cycle_requests, dependencies
 from jobs.services.scheduling import (
     apply,
     entitlements,
@@ -211,6 +211,7 @@ def _running_gangs(scheduler: Scheduler) -> Sequence[AdmittedGang]:
 
 
 def _refreshed(cache: SchedulerCache, now: datetime) -> Scheduler:
+    dependencies.settle(now)
     scheduler = cache.refresh(now)
     if cache.has_stale_entitlements and entitlements.refit_stale():
         cache.invalidate()

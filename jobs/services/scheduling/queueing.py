@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from jobs import snapshot
-from jobs.core.reasons import Code
+from jobs.core.reasons import AWAITS_JOBS, Code
 from jobs.events import announce_jobs, record_event
 from jobs.models import Job
 from jobs.services.lifecycle import cycle_requests
@@ -116,7 +116,7 @@ def _places(page: Sequence[Job]) -> dict[int, tuple[int, str]]:
             leaf, position, ahead = queue, 0, ""
         if pk in wait:
             positions[pk] = position + 1, ahead
-        if code != Code.NEVER_FITS or queue in blocking:
+        if code not in AWAITS_JOBS and (code != Code.NEVER_FITS or queue in blocking):
             position, ahead = position + 1, f"{namespace}/{name}"
     return positions
 

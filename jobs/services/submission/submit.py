@@ -21,6 +21,7 @@ from fleet.services.auditing import audit
 from jobs import snapshot, snapshot_topology, tracing
 from jobs.core.failover.lifecycle import max_wait_s
 from jobs.core.gang import entitlement, priority_classes, topology_constraints
+from jobs.core.life.dependencies import AFTER, parse_after
 from jobs.core.life.jobs import JOB, JobEvent
 from jobs.core.manifest_fields import Faults
 from jobs.core.policies import data_placement, overrides, preferences
@@ -32,7 +33,7 @@ from jobs.events import announce_jobs, change, job_event
 from jobs.kinds import derived_names, registry, training_runtime
 from jobs.kinds.base import RESOLVED, Kind, Manifest, Reading
 from jobs.models import Dependent, Job, Policy
-from jobs.services.lifecycle import cycle_requests, gang_fields, sizes, volume_claims, workload_policy
+from jobs.services.lifecycle import cycle_requests, dependencies, gang_fields, sizes, volume_claims, workload_policy
 from jobs.services.scheduling import entitlements, priorities, queueing
 from jobs.services.submission import actions, policy_claims, resizing, spec_changes
 from jobs.services.submission.references import References
@@ -118,6 +119,8 @@ def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> 
 
 @transaction.atomic
 def _write(read: Sequence[tuple[_Document, object]], by: str, now: datetime) -> list[Applied]:
+    if any(AFTER in (document.manifest["metadata"].get("annotations") or {}) for document, _ in read):
+        dependencies.lock()
     _lock(read)
     # Dependents, policies and the quota tree first: a job in the same file finds them.
     order = sorted(range(len(read)), key=lambda i: _rank(read[i][0]))
@@ -210,6 +213,7 @@ def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
     speed.parse_training(manifest["metadata"].get("annotations") or {}, faults)
     preferences.data(manifest["metadata"].get("annotations") or {}, faults)
     is_elastic(manifest["metadata"].get("annotations"), faults)
+    parse_after(manifest["metadata"].get("annotations"), faults)
     return faults.found
 
 
@@ -289,11 +293,14 @@ def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list
     queueing.refuse_closed({job.leaf for job in jobs})
     tracing.submitted(jobs, now)
     bulk.insert(jobs)
+    awaiting = [job for job in jobs if dependencies.asked_for(job)]
+    if awaiting:
+        dependencies.write(awaiting, now)
     lines = [job_event(job, "Submitted", f"Submitted by {by}") for job in jobs]
     versions = events.announce([change(job, journal.Action.ADDED) for job in jobs], now, lines)
     for job, version in zip(jobs, versions, strict=True):
         job.resource_version = version
-    bulk.update(jobs, ["resource_version"])
+    bulk.update(jobs, ["resource_version", *(["awaits"] if awaiting else [])])
     return [document.applied(job.uid, "created") for document, job in zip(documents, jobs, strict=True)]
 
 
@@ -353,14 +360,24 @@ def _update_job(job: Job, document: _Document, by: str, now: datetime) -> None:
 
 def _write_manifest(job: Job, document: _Document, by: str, now: datetime, *, keeps_growing: bool) -> None:
     before, tree = priorities.former(job), snapshot.tree_in_force()
+    awaited = dependencies.asked_for(job)
     _fill(job, document, tree)
     priorities.fill(job, tree[0], by, before)
     job.generation += 1
     job.submitted_by = by[:150]
     job.resize = job.resize if keeps_growing else None
+    if dependencies.asked_for(job) != awaited:
+        _await_others(job, document, now)
     filled = ("submitted_by", "resize", *gang_fields.FILLED, *entitlements.FILLED, *priorities.FILLED)
-    job.save(update_fields=["manifest", "labels", "ttl_s", "max_wait_s", "generation", *filled])
+    job.save(update_fields=["manifest", "labels", "ttl_s", "max_wait_s", "awaits", "generation", *filled])
     announce_jobs([job], now)
+
+
+def _await_others(job: Job, document: _Document, now: datetime) -> None:
+    if job.attempt:
+        document.warnings.append(f"{AFTER} is ignored: the job has started before")
+    else:
+        dependencies.write([job], now)
 
 
 def _write_tree(document: _Document, by: str, now: datetime) -> Applied:

@@ -17,6 +17,8 @@ from jobs.models import Job
 from quotas.models import QuotaGrant
 from tests.jobs.api.explaining import explained
 from tests.jobs.waiting import (
+    after_a_failure,
+    after_another,
     behind,
     beside_a_borrower,
     cordoned,
@@ -114,6 +116,11 @@ def lowering(client: Any, change: dict, job: Job) -> Any:
     return client.post("/api/v1/apply/", body, content_type="application/yaml")
 
 
+def unchaining(client: Any, change: dict, job: Job) -> Any:
+    assert change["message"].startswith("apply the job without convoy.dev/after")
+    return client.post("/api/v1/apply/", pytorch_job("waits", workers=0), content_type="application/yaml")
+
+
 CASES = [
     Case(Code.NO_POLICY, Kind.MAKE_POLICY, without_policy, applying, EDITORS, "editor"),
     Case(Code.SCHEDULING_SUSPENDED, Kind.MAKE_QUOTA_TREE, without_tree, applying, ADMINS, "quota-admin"),
@@ -128,6 +135,9 @@ CASES = [
     Case(Code.NEVER_FITS, Kind.LOWER_REQUEST, too_large, lowering, EDITORS, "editor"),
     Case(Code.BEHIND_IN_QUEUE, Kind.LOOK_AT_JOB, behind, suspending, EDITORS, "editor"),
     Case(Code.QUEUE_HELD, Kind.OPEN_QUEUE, in_a_held_queue, opening, LEADS, "quota-admin"),
+    Case(Code.WAITING_FOR_JOB, Kind.CHANGE_AFTER, after_another, unchaining, EDITORS, "editor"),
+    Case(Code.PREDECESSOR_FAILED, Kind.CHANGE_AFTER, after_a_failure, unchaining, EDITORS, "editor"),
+    Case(Code.PREDECESSOR_FAILED, Kind.SUBMIT_AGAIN, after_a_failure, None, EDITORS, "editor"),
     Case(Code.NO_CLUSTER, Kind.JOIN_CLUSTER, without_clusters, None, ADMINS, "fleet-admin"),
     Case(Code.NO_CLUSTER_FITS, Kind.WAIT_FOR_JOBS, crowded_by_pods, suspending, EDITORS, "editor", starts=False),
     Case(Code.NO_CLUSTER_FITS, Kind.UNCORDON, cordoned, uncordoning, ADMINS, "fleet-admin"),

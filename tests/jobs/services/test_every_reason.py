@@ -166,6 +166,14 @@ def waited_too_long() -> None:
     max_wait.run(timezone.now() + timedelta(seconds=61))
 
 
+def before_its_turn() -> None:
+    waiting.after_another()
+
+
+def after_a_failure() -> None:
+    waiting.after_a_failure()
+
+
 def deleted() -> None:
     sent()
     actions.delete(books.job(NAME), by="test", now=timezone.now())
@@ -197,6 +205,8 @@ OF_A_JOB: dict[Code, Callable[[], Any]] = {
     Code.COPY_VANISHED: vanished,
     Code.ATTEMPTS_EXHAUSTED: exhausted,
     Code.MAX_WAIT_EXCEEDED: waited_too_long,
+    Code.WAITING_FOR_JOB: before_its_turn,
+    Code.PREDECESSOR_FAILED: after_a_failure,
     Code.DELETING: deleted,
     Code.FAILED: lambda: reported("Failed"),
 }

@@ -2941,9 +2941,11 @@ export interface components {
          *     * `WaitForJobs` - WAIT_FOR_JOBS
          *     * `Select` - SELECT
          *     * `AddNodes` - ADD_NODES
+         *     * `SubmitAgain` - SUBMIT_AGAIN
+         *     * `ChangeAfter` - CHANGE_AFTER
          * @enum {string}
          */
-        KindEnum: "MakePolicy" | "MakeQuotaTree" | "AddNamespace" | "Resume" | "OpenQueue" | "LookAtJob" | "ReturnBorrowed" | "RaiseQuota" | "LowerRequest" | "AllOf" | "JoinCluster" | "RestoreCluster" | "LookAtCluster" | "WaitUntil" | "WaitForGang" | "Uncordon" | "Tolerate" | "WaitForJobs" | "Select" | "AddNodes";
+        KindEnum: "MakePolicy" | "MakeQuotaTree" | "AddNamespace" | "Resume" | "OpenQueue" | "LookAtJob" | "ReturnBorrowed" | "RaiseQuota" | "LowerRequest" | "AllOf" | "JoinCluster" | "RestoreCluster" | "LookAtCluster" | "WaitUntil" | "WaitForGang" | "Uncordon" | "Tolerate" | "WaitForJobs" | "Select" | "AddNodes" | "SubmitAgain" | "ChangeAfter";
         KnownKind: {
             api_version: string;
             kind: string;

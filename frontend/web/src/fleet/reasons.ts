@@ -18,6 +18,8 @@ const CODES: Record<ReasonCode, true> = {
   PlanRejected: true,
   NoCluster: true,
   NoClusterFits: true,
+  WaitingForJob: true,
+  PredecessorFailed: true,
 };
 
 export function isReasonCode(code: string): code is ReasonCode {

@@ -78,6 +78,8 @@ const WAYS: Record<Step['kind'], Way> = {
   LookAtJob: 'suspend',
   RaiseQuota: 'draft',
   LowerRequest: 'page',
+  SubmitAgain: 'page',
+  ChangeAfter: 'page',
   JoinCluster: 'page',
   LookAtCluster: 'page',
   AddNodes: 'page',
@@ -99,7 +101,8 @@ export function actionWords({ kind, cluster }: Step, way: Way, t: Words['t']): s
 
 /** Where what helps is done, with what is known filled in. */
 export function pageOf({ kind, cluster }: Step, job: Pick<JobDetail, 'id'>): string {
-  if (kind === 'LowerRequest') return `/submit?job=${encodeURIComponent(job.id)}`;
+  if (kind === 'SubmitAgain') return '/submit';
+  if (kind === 'LowerRequest' || kind === 'ChangeAfter') return `/submit?job=${encodeURIComponent(job.id)}`;
   if (kind === 'JoinCluster') return '/join';
   return cluster && kind !== 'Select' && kind !== 'Tolerate' ? `/fleet/${encodeURIComponent(cluster)}` : '/policies';
 }
