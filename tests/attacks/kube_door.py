@@ -136,6 +136,7 @@ class Door:
 
     def __init__(self, user: Any = None) -> None:
         self._application = application()
+        self.catalog = self._application.catalog
         user = user or person("ada", superuser=True)
         self._token = access.mint(user, "attack", life=None, now=timezone.now())[1]
 

@@ -25,14 +25,16 @@ from schemathesis import GenerationMode
 
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.limits import Limits
+from fleet.member.client import Access
 from fleet.models import Cluster, Grant
 from fleet.services.members import member_clients
 from jobs.models import Job
 from simulator.apiserver import ApiServer
 from tests.attacks import kube_door as kube
+from tests.attacks import kube_kinds
 from tests.attacks.bodies import JSON, YAML, as_json
 from tests.fleet.api import rest_contract as rest
-from tests.support import quotas
+from tests.support import books, quotas
 from tests.support.members import join, members, north, serve
 from tests.support.people import person
 from tests.support.world import POLICY
@@ -42,7 +44,7 @@ headers, one_connection = rest.headers, rest.one_connection
 MINUTES = float(os.environ.get("CONVOY_FUZZ_MINUTES", "0"))
 MOST_GROWN_KB = 600_000
 """Of memory, while it runs."""
-_SEEDS, _EXAMPLES, _APIS = 2, 40, 3
+_SEEDS, _EXAMPLES, _APIS = 2, 40, 4
 NAMES = ["settings", "llama", "", "x" * 64, "A_b", "..", "%2e%2e", "a/b", "é"]
 HOMES = [
     kube.MAPS,
@@ -211,6 +213,29 @@ def test_the_kubernetes_door_answers_whatever_comes() -> None:
         assert code < 400 or answer.get("kind") == "Status", (method, path, answer)
 
     again(lambda number: seed(number)(ask)(), statuses)
+    close_old_connections()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_kind_of_the_kubernetes_door_answers_whatever_comes() -> None:
+    """As a fleet admin, whose requests nothing but the kinds themselves refuses."""
+    cluster = books.a_cluster("north", gpus=8)
+    Cluster.objects.filter(pk=cluster.pk).update(access=member_clients.stored(Access("https://127.0.0.1:1")))
+    door, statuses = kube.Door(), Counter[int]()
+    targets = kube_kinds.targets(door.catalog)
+
+    @few(_EXAMPLES * 3)
+    @given(kube_kinds.stories(targets, values, st.just({}) | queries))
+    def tell(story: tuple[kube_kinds.Target, list[kube_kinds.Request]]) -> None:
+        for each in story[1]:
+            code, answer = door.ask(each.method, each.path, each.body, each.content_type, each.query)
+            statuses[code] += 1
+            assert code < 500, (each, answer)
+            assert code < 400 or answer.get("kind") == "Status", (each, answer)
+
+    again(lambda number: seed(number)(tell)(), statuses)
+    shallow = statuses[404] + statuses[405]
+    assert statuses[200] and statuses[201] and shallow * 3 < statuses.total(), statuses
     close_old_connections()
 
 
