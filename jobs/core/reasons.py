@@ -38,6 +38,8 @@ class Code(StrEnum):
     COPY_VANISHED = "CopyVanished"
     ATTEMPTS_EXHAUSTED = "AttemptsExhausted"
     MAX_WAIT_EXCEEDED = "MaxWaitExceeded"
+    MAX_RUNTIME_EXCEEDED = "MaxRuntimeExceeded"
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
     WAITING_FOR_JOB = "WaitingForJob"
     PREDECESSOR_FAILED = "PredecessorFailed"
     DELETING = "Deleting"

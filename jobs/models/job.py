@@ -103,6 +103,8 @@ class Job(models.Model):
     """Seconds after its end when it is deleted, as its manifest says; null: it is kept."""
     max_wait_s = models.PositiveIntegerField(null=True, blank=True)
     """Seconds that it may wait for quota and room at a stretch, as its annotation says; null: for ever."""
+    deadline_at = models.DateTimeField(null=True, blank=True)
+    """When it has to have ended, as its annotation says; null: it has no deadline."""
     awaits = models.JSONField(null=True, blank=True)
     """Why it may not start before other jobs have ended, as ``{code, message}``; null: it may."""
     deleting_at = models.DateTimeField(null=True, blank=True)
@@ -149,6 +151,9 @@ class Job(models.Model):
             ),
             models.Index(
                 fields=["state", "max_wait_s"], condition=models.Q(max_wait_s__isnull=False), name="jobs_max_wait"
+            ),
+            models.Index(
+                fields=["state", "deadline_at"], condition=models.Q(deadline_at__isnull=False), name="jobs_deadline"
             ),
             models.Index(fields=["state"], condition=models.Q(reclaim__isnull=False), name="jobs_reclaimed"),
             models.Index(fields=["state"], condition=models.Q(awaits__isnull=False), name="jobs_awaiting"),

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from fleet.kube import names
-from quotas.core import durations, flavors, validation
+from quotas.core import durations, flavors, time_rules, validation
 from quotas.core.amounts import format_amount
 from quotas.core.flavors import FLAVOR_ORDER, FLAVORS, Flavors, Preference
 from quotas.core.tree import Attributes, OutsideJobs, PreemptPolicy, Submitter
@@ -32,6 +32,7 @@ WHEN_CAN_PREEMPT = "when-can-preempt"
 _KNOWN = (
     LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY, PRIORITY_CLASSES, MAX_PRIORITY, OUTSIDE_JOBS, EXCESS,
     FAIR_SHARE, MIN_RUNTIME, MIN_RUNTIME_CEILING, FLAVORS, FLAVOR_ORDER, WHEN_CAN_BORROW, WHEN_CAN_PREEMPT,
+    *time_rules.KNOWN,
 )  # fmt: skip
 _ROOT_ONLY = {
     OUTSIDE_JOBS: "it says what becomes of jobs that belong to no leaf",
@@ -91,6 +92,7 @@ def parse_attributes(stated: Mapping[str, Any], least: Limits, inherited: Attrib
         min_runtime=_duration(MIN_RUNTIME, stated, inherited.min_runtime, ceiling, faults),
         min_runtime_ceiling=ceiling,
         flavors=table,
+        time=time_rules.parse_time_rules(stated, inherited.time, faults),
         preference=_preference(stated, table, inherited.preference, faults),
     )
     return Known(attributes, tuple(faults), tuple(sorted(stated.keys() - set(_KNOWN))))

@@ -14,6 +14,7 @@ from functools import cached_property
 from quotas.core import flavors
 from quotas.core.amounts import UNLIMITED, Amounts
 from quotas.core.flavors import Flavors, Preference
+from quotas.core.time_rules import TimeRules
 
 ROOT = "root"
 NAME_LABELS = ("quota.scheduling.alibabacloud.com/name", "quota.scheduling.koordinator.sh/name")
@@ -96,6 +97,8 @@ class Attributes:
     """How long after its admission a job is not evicted for the promise of another queue; its own or inherited."""
     min_runtime_ceiling: timedelta = timedelta(hours=1)
     """The longest `min_runtime` that a node may state; stated by the root."""
+    time: TimeRules = TimeRules()
+    """How long its jobs may wait and run."""
     flavors: Flavors = field(default_factory=dict)
     """The models of GPUs that the root tells apart; empty: none."""
     preference: Preference = Preference()

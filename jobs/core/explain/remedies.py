@@ -83,6 +83,8 @@ REMEDIES: Mapping[Code, tuple[Kind, ...]] = {
     # It has ended.
     Code.ATTEMPTS_EXHAUSTED: (),
     Code.MAX_WAIT_EXCEEDED: (),
+    Code.MAX_RUNTIME_EXCEEDED: (),
+    Code.DEADLINE_EXCEEDED: (),
     Code.WAITING_FOR_JOB: (Kind.CHANGE_AFTER,),
     Code.PREDECESSOR_FAILED: (Kind.SUBMIT_AGAIN, Kind.CHANGE_AFTER),
     Code.DELETING: (),

@@ -70,6 +70,7 @@ _NEXT_OWNER: Mapping[str, Owner | None] = {
     Outcome.DELETED: None,
     Outcome.SUSPENDED: Owner.SUSPENDED,
     Outcome.RECLAIMED: Owner.QUOTA,
+    Outcome.TIMED_OUT: None,
 }
 
 

@@ -4,13 +4,19 @@ Services enforce these rules, and all APIs show them.
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
+
+from jobs.core.manifest_fields import Faults
+from quotas.core import durations
 
 CHECKPOINT_GRACE = "convoy.dev/checkpoint-grace"
 """Annotation of a job: how many seconds its pods get to save their work when the job is stopped."""
 MAX_WAIT = "job-supervisor.kube-ai.io/max-wait-time"
 """Annotation of a job: how many seconds it may wait for quota and room before it ends."""
+DEADLINE = "convoy.dev/deadline"
+"""Annotation of a job: when it has to have ended, as a moment or as a duration since its submission."""
 _LONGEST_WAIT_S = 10 * 365 * 86_400
 _GRACE_S = 30.0
 _LONGEST_GRACE_S = 3600.0
@@ -55,3 +61,22 @@ def max_wait_s(manifest: Mapping[str, Any]) -> int | None:
     annotation = str((manifest["metadata"].get("annotations") or {}).get(MAX_WAIT) or "").removesuffix("s")
     seconds = int(annotation) if annotation.isascii() and annotation.isdecimal() and len(annotation) < 12 else 0
     return min(seconds, _LONGEST_WAIT_S) or None
+
+
+def parse_deadline(annotations: object, submitted: datetime, faults: Faults) -> datetime | None:
+    """When the job has to have ended; None: it has no deadline."""
+    text = annotations.get(DEADLINE) if isinstance(annotations, Mapping) else None
+    if text is None:
+        return None
+    duration = durations.parse_duration(text)
+    try:
+        deadline = datetime.fromisoformat(str(text)) if duration is None else submitted + duration
+        if deadline.tzinfo is not None:
+            return deadline.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    faults.add(
+        f"metadata.annotations.{DEADLINE}",
+        f"must be a moment with a time zone, such as 2026-03-01T12:00:00Z, or {durations.FORMAT}, not {str(text)[:60]!r}",
+    )
+    return None

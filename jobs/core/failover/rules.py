@@ -34,6 +34,8 @@ class Outcome(StrEnum):
     SUSPENDED = "Suspended"
     DELETED = "Deleted"
     RECLAIMED = "Reclaimed"
+    TIMED_OUT = "TimedOut"
+    """It ran longer than its queue allows, or its job's deadline came."""
     SUPERSEDED = "Superseded"
     """Another attempt counts: a newer one that a restored database did not know, or an earlier one that had succeeded."""
 

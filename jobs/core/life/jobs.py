@@ -33,6 +33,8 @@ class JobEvent(StrEnum):
     """The job ends because its budget of attempts is used up, or because of a crash loop."""
     WAITED_TOO_LONG = "WaitedTooLong"
     """The job ends because it has waited for quota and room longer than it may."""
+    TIMED_OUT = "TimedOut"
+    """The job ends because it has run longer than its queue allows, or because its deadline has come."""
     LEFT = "Left"
     """The job leaves its cluster, and waits for another one."""
     REQUEUED = "Requeued"
@@ -93,6 +95,7 @@ JOB = Machine(
         JobEvent.REQUEUED: _rule(_S.QUEUED, frozenset({_S.MOVING}), "failover.failover"),
         JobEvent.GAVE_UP: _rule(_S.FAILED, DIVIDED, "failover.failover"),
         JobEvent.WAITED_TOO_LONG: _rule(_S.FAILED, WAITING, "follow.max_wait"),
+        JobEvent.TIMED_OUT: _rule(_S.FAILED, LIVE, "follow.time_limits"),
         JobEvent.RETURNED_RUNNING: _rule(_S.RUNNING, _LEFT_BEHIND, "failover.returns"),
         JobEvent.RETURNED: _rule(_S.DISPATCHED, _LEFT_BEHIND, "failover.returns"),
         JobEvent.ADOPTED: _rule(

@@ -1,47 +1,56 @@
-"""Ends jobs that have waited for quota and room longer than they may (annotation `job-supervisor.kube-ai.io/max-wait-time`).
+"""Ends jobs that have waited for quota and room longer than they may: by their annotation
+`job-supervisor.kube-ai.io/max-wait-time`, or by the `queue-timeout` of their queue, whichever is shorter.
 
 The time counts anew after each attempt: it is how long a job waits at a stretch, the first time or after its place was taken
 back. A person who suspended a job has not made it wait.
 """
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Max, QuerySet
+from django.db.models import Max, Q, QuerySet
 
 from fleet.db import isolation
 from fleet.db.durations import later_by
+from jobs import snapshot
 from jobs.core.life.jobs import JobEvent
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, record_event
 from jobs.models import Job
+from jobs.services.follow.time_limits import leaves_by
 from jobs.services.lifecycle import charges, cycle_requests, dependencies, transitions, works
 from jobs.services.lifecycle.locks import lock_jobs
+from quotas.core.durations import format_duration
 
 
 def run(now: datetime) -> int:
     """Ends the jobs that are due, and returns how many."""
-    due = _limited().alias(until=later_by("queued_at", "max_wait_s")).filter(until__lte=now)
-    return sum(isolation.each("follow.max_wait", due, lambda job: _end(job, now), now))
+    timeouts = leaves_by(snapshot.tree_in_force()[0], max_runtime=False)
+    waiting = _waiting().alias(until=later_by("queued_at", "max_wait_s"))
+    due = Q(max_wait_s__isnull=False, until__lte=now)
+    for timeout, leaves in timeouts.items():
+        due |= Q(leaf__in=leaves, queued_at__lte=now - timeout)
+    return sum(isolation.each("follow.max_wait", waiting.filter(due), lambda job: _end(job, timeouts, now), now))
 
 
-def _limited() -> QuerySet[Job]:
+def _waiting() -> QuerySet[Job]:
     return Job.objects.filter(
-        max_wait_s__isnull=False, state__in=Job.WAITING, shares=[], suspended=False, deleting_at__isnull=True,
+        state__in=Job.WAITING, shares=[], suspended=False, deleting_at__isnull=True,
         awaits__isnull=True,
     )  # fmt: skip
 
 
 @transaction.atomic
-def _end(job: Job, now: datetime) -> bool:
-    if not lock_jobs(_limited().filter(pk=job.pk)):
+def _end(job: Job, timeouts: Mapping[timedelta, list[str]], now: datetime) -> bool:
+    if not lock_jobs(_waiting().filter(pk=job.pk)):
         return False
     job.refresh_from_db()
-    limit = job.max_wait_s
-    if limit is None or now - _waits_since(job) < timedelta(seconds=limit):
+    limit, words = min(_limits(job, timeouts), default=(None, ""))
+    if limit is None or now - _waits_since(job) < limit:
         return False
     before = (job.reason or {}).get("message", "")
-    message = f"waited {limit} s for quota and room, the most its max-wait-time allows; the last reason: {before}"
+    message = f"waited {words}; the last reason: {before}"
     transitions.enter(job, JobEvent.WAITED_TOO_LONG)
     job.reason = Reason(Code.MAX_WAIT_EXCEEDED, message).as_json()
     job.reclaim, job.finished_at = None, now
@@ -52,6 +61,16 @@ def _end(job: Job, now: datetime) -> bool:
     announce_jobs([job], now)
     cycle_requests.request()
     return True
+
+
+def _limits(job: Job, timeouts: Mapping[timedelta, list[str]]) -> Iterator[tuple[timedelta, str]]:
+    """How long it may wait, and whose word that is."""
+    if job.max_wait_s is not None:
+        words = f"{job.max_wait_s} s for quota and room, the most its max-wait-time allows"
+        yield timedelta(seconds=job.max_wait_s), words
+    for timeout, leaves in timeouts.items():
+        if job.leaf in leaves:
+            yield timeout, f"{format_duration(timeout)} for quota and room, the queue-timeout of its queue {job.leaf}"
 
 
 def _waits_since(job: Job) -> datetime:

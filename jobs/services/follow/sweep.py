@@ -21,7 +21,7 @@ from fleet.services.operations.exclusive import exclusive
 from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.failover import failover, incidents, returns
-from jobs.services.follow import diagnosing, expiry, health, max_wait, notices, retention
+from jobs.services.follow import diagnosing, expiry, health, max_wait, notices, retention, time_limits
 from jobs.services.lifecycle import charges, cycle_requests, deleted_use, dependencies, works
 from jobs.services.scheduling import loop
 from jobs.services.submission import policy_claims
@@ -57,6 +57,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
         notices.settle,
         loop.advance_evictions,
         max_wait.run,
+        time_limits.run,
         _request_cycle,
     )
 
@@ -136,6 +137,7 @@ def _waits_for_the_clock() -> bool:
         or Job.objects.filter(deleting_at__isnull=False).exists()
         or finished.filter(Q(ttl_s__isnull=False) | Q(charge__isnull=False)).exists()
         or live.exclude(healthy).exists()
+        or time_limits.exist()
         or Attempt.objects.filter(log_due_at__isnull=False).exists()
     )
 

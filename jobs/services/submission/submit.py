@@ -5,7 +5,7 @@ All or nothing: one fault in one document and no document is applied. Applying t
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -19,7 +19,7 @@ from fleet.kube import names
 from fleet.kube.resources import PRIORITY_CLASSES, TRAINING_RUNTIMES
 from fleet.services.auditing import audit
 from jobs import snapshot, snapshot_topology, tracing
-from jobs.core.failover.lifecycle import max_wait_s
+from jobs.core.failover.lifecycle import max_wait_s, parse_deadline
 from jobs.core.gang import entitlement, priority_classes, topology_constraints
 from jobs.core.life.dependencies import AFTER, parse_after
 from jobs.core.life.jobs import JOB, JobEvent
@@ -35,7 +35,7 @@ from jobs.kinds.base import RESOLVED, Kind, Manifest, Reading
 from jobs.models import Dependent, Job, Policy
 from jobs.services.lifecycle import cycle_requests, dependencies, gang_fields, sizes, volume_claims, workload_policy
 from jobs.services.scheduling import entitlements, priorities, queueing
-from jobs.services.submission import actions, policy_claims, resizing, spec_changes
+from jobs.services.submission import actions, deadlines, policy_claims, resizing, spec_changes
 from jobs.services.submission.references import References
 from quotas.core import parsing as quota_trees
 from quotas.core.tree import Tree
@@ -214,6 +214,7 @@ def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
     preferences.data(manifest["metadata"].get("annotations") or {}, faults)
     is_elastic(manifest["metadata"].get("annotations"), faults)
     parse_after(manifest["metadata"].get("annotations"), faults)
+    parse_deadline(manifest["metadata"].get("annotations"), datetime.min.replace(tzinfo=UTC), faults)
     return faults.found
 
 
@@ -289,6 +290,7 @@ def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list
     jobs = [_new_job(document, tree, by, now) for document in documents]
     for job in jobs:
         priorities.fill(job, tree[0], by)
+        deadlines.refuse_past(job, now)
         job.policy = policy_claims.select_policy(candidates, job)
     queueing.refuse_closed({job.leaf for job in jobs})
     tracing.submitted(jobs, now)
@@ -333,7 +335,9 @@ def _fill(job: Job, document: _Document, tree: _Tree) -> None:
     gang_fields.fill(job, kind, document.reading)
     job.ttl_s = kind.ttl_s(job.manifest)
     job.max_wait_s = max_wait_s(job.manifest)
+    job.deadline_at = parse_deadline(job.manifest["metadata"].get("annotations"), job.created_at, Faults())
     document.warnings.extend(entitlements.fill_entitlements(job, *tree))
+    document.warnings.extend(deadlines.warnings(job, tree[0]))
 
 
 def _update_job(job: Job, document: _Document, by: str, now: datetime) -> None:
@@ -369,7 +373,9 @@ def _write_manifest(job: Job, document: _Document, by: str, now: datetime, *, ke
     if dependencies.asked_for(job) != awaited:
         _await_others(job, document, now)
     filled = ("submitted_by", "resize", *gang_fields.FILLED, *entitlements.FILLED, *priorities.FILLED)
-    job.save(update_fields=["manifest", "labels", "ttl_s", "max_wait_s", "awaits", "generation", *filled])
+    job.save(
+        update_fields=["manifest", "labels", "ttl_s", "max_wait_s", "deadline_at", "awaits", "generation", *filled]
+    )
     announce_jobs([job], now)
 
 

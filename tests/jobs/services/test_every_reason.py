@@ -17,7 +17,7 @@ from fleet.models import Cluster
 from jobs.core.reasons import Code
 from jobs.models import ClaimLocation, Job, Work
 from jobs.services.dispatch import dispatcher
-from jobs.services.follow import health, max_wait
+from jobs.services.follow import health, max_wait, time_limits
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.inspect import explaining
 from jobs.services.scheduling import loop
@@ -166,6 +166,17 @@ def waited_too_long() -> None:
     max_wait.run(timezone.now() + timedelta(seconds=61))
 
 
+def ran_too_long() -> None:
+    waiting.a_tree(attributes={"max-runtime": "1h"})
+    reported("Running")
+    time_limits.run(timezone.now() + timedelta(hours=2))
+
+
+def past_its_deadline() -> None:
+    books.apply(POLICY, annotated("convoy.dev/deadline", "1h", pytorch_job(NAME)))
+    time_limits.run(timezone.now() + timedelta(hours=2))
+
+
 def before_its_turn() -> None:
     waiting.after_another()
 
@@ -205,6 +216,8 @@ OF_A_JOB: dict[Code, Callable[[], Any]] = {
     Code.COPY_VANISHED: vanished,
     Code.ATTEMPTS_EXHAUSTED: exhausted,
     Code.MAX_WAIT_EXCEEDED: waited_too_long,
+    Code.MAX_RUNTIME_EXCEEDED: ran_too_long,
+    Code.DEADLINE_EXCEEDED: past_its_deadline,
     Code.WAITING_FOR_JOB: before_its_turn,
     Code.PREDECESSOR_FAILED: after_a_failure,
     Code.DELETING: deleted,

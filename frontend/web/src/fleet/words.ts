@@ -101,6 +101,8 @@ const REASONS: Record<string, ReasonKey> = {
   CopyVanished: 'CopyVanished',
   AttemptsExhausted: 'AttemptsExhausted',
   MaxWaitExceeded: 'MaxWaitExceeded',
+  MaxRuntimeExceeded: 'MaxRuntimeExceeded',
+  DeadlineExceeded: 'DeadlineExceeded',
   WaitingForJob: 'WaitingForJob',
   PredecessorFailed: 'PredecessorFailed',
   Deleting: 'Deleting',

@@ -18,6 +18,8 @@ const TEXTS = [
   ['priorityClasses', 'priority-classes'],
   ['maxPriority', 'max-priority'],
   ['minRuntime', 'min-runtime'],
+  ['maxRuntime', 'max-runtime'],
+  ['queueTimeout', 'queue-timeout'],
   ['flavorOrder', 'flavor-order'],
 ] as const;
 const ROOT_TEXTS = [

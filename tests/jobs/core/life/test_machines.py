@@ -50,10 +50,10 @@ def test_from_every_state_a_job_can_still_end_either_way():
         assert JOB.terminal <= JOB.reachable(state), state
 
 
-def test_a_suspended_job_comes_back_only_by_a_resume_or_by_its_own_success():
+def test_a_suspended_job_comes_back_by_a_resume_or_its_own_success_or_ends_at_its_deadline():
     ends = {event for event in JobEvent if JOB.allows("Suspended", event)}
     returns = {JobEvent.RETURNED, JobEvent.RETURNED_RUNNING}
-    assert ends == {JobEvent.RESUMED, JobEvent.SUCCEEDED, JobEvent.SHARES_SUCCEEDED, *returns}
+    assert ends == {JobEvent.RESUMED, JobEvent.SUCCEEDED, JobEvent.SHARES_SUCCEEDED, JobEvent.TIMED_OUT, *returns}
 
 
 def test_a_job_is_placed_only_while_it_waits():
