@@ -135,6 +135,8 @@ class Cluster(TypedDict):
     joined_at: str
     nodes: Count
     capacity: dict[str, Amount]
+    gpus: Amount
+    """Devices of all resources that are GPUs or other accelerators"""
     jobs: ClusterJobs
     apis: dict[str, dict[str, str]]
     scheduler: str
@@ -282,6 +284,8 @@ class GangRole(TypedDict):
     name: str
     replicas: int
     request: dict[str, int]
+    gpus: int
+    """Devices of one pod, of all resources that are GPUs or other accelerators."""
 
 
 class Growth(TypedDict):

@@ -3,8 +3,10 @@
 from importlib import import_module
 
 from django.apps import AppConfig
+from django.conf import settings
 
 from fleet import tracing
+from fleet.core import devices
 
 
 class FleetConfig(AppConfig):
@@ -15,4 +17,5 @@ class FleetConfig(AppConfig):
     def ready(self) -> None:
         # At the start and not with the first span: loading the SDK takes a second, and spans begin inside transactions.
         tracing.provider()
+        devices.add(settings.CONVOY_DEVICE_RESOURCES)
         import_module("fleet.api.sign_in.sign_in_audit")

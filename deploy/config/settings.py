@@ -288,6 +288,8 @@ CONVOY_LOGS = _operator.logs
 CONVOY_LOGS_FOLDER = env.str("CONVOY_LOGS_FOLDER", default="")
 """Where logs of ended pods are kept, encrypted: a folder that all web, kube and worker processes share; empty: the database."""
 CONVOY_SERIES = _operator.series
+CONVOY_DEVICE_RESOURCES = env.list("CONVOY_DEVICE_RESOURCES", default=[])
+"""Resources that count as devices beside those that are known (`fleet.core.devices`): names, or patterns of names."""
 CONVOY_AUDIT_SINKS = Sinks(
     file=env.str("CONVOY_AUDIT_FILE", default=""),
     syslog=env.str("CONVOY_AUDIT_SYSLOG", default=""),

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from fleet.core import token_scopes
+from fleet.core import devices, token_scopes
 from fleet.errors import FieldFault, InvalidInput
 from fleet.models import Cluster, Event, Node, Token, credentials_state
 
@@ -50,6 +50,9 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
     taints = TaintSerializer(many=True, read_only=True)
     nodes = CountSerializer(source="supply.nodes", read_only=True)
     capacity = serializers.DictField(source="supply.capacity", child=AmountSerializer(), read_only=True)
+    gpus = AmountSerializer(
+        source="supply.gpus", read_only=True, help_text="devices of all resources that are GPUs or other accelerators"
+    )
     jobs = ClusterJobsSerializer(source="supply.jobs", read_only=True)
     apis = serializers.DictField(child=serializers.DictField(child=serializers.CharField()), read_only=True)
 
@@ -65,7 +68,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
         fields: tuple[str, ...] = (
             "name", "uid", "state", "reason", "message", "raw", "state_since", "cordoned", "drained", "version", "provider",
             "impersonation", "region", "zone", "labels", "taints", "last_heartbeat", "synced_at", "stale_since",
-            "circuit_opened_at", "circuit_probe_at", "joined_at", "nodes", "capacity", "jobs", "apis", "scheduler",
+            "circuit_opened_at", "circuit_probe_at", "joined_at", "nodes", "capacity", "gpus", "jobs", "apis", "scheduler",
             "reservations", "simulated",
             "resource_version",
         )  # fmt: skip
@@ -153,12 +156,26 @@ class ClusterChangeSerializer(serializers.Serializer[Any]):
     taints = TaintSerializer(many=True, required=False)
 
 
+class NodeGpuAmountSerializer(serializers.Serializer[Node]):
+    """GPUs and other accelerators of a node, of all resources together."""
+
+    allocatable = serializers.SerializerMethodField()
+    requested = serializers.SerializerMethodField()
+
+    def get_allocatable(self, node: Node) -> int:
+        return devices.count(node.allocatable)
+
+    def get_requested(self, node: Node) -> int:
+        return devices.count(node.requested, node.allocatable)
+
+
 class NodeSerializer(serializers.ModelSerializer[Node]):
     cluster = serializers.CharField(source="cluster.name", read_only=True)
     labels = serializers.DictField(child=serializers.CharField(), read_only=True)
     taints = TaintSerializer(many=True, read_only=True)
     allocatable = serializers.DictField(child=serializers.IntegerField(), read_only=True)
     requested = serializers.DictField(child=serializers.IntegerField(), read_only=True)
+    gpus = NodeGpuAmountSerializer(source="*", read_only=True)
 
     class Meta:
         model = Node
@@ -172,6 +189,7 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
             "taints",
             "allocatable",
             "requested",
+            "gpus",
         )
         read_only_fields = fields
 

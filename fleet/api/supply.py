@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from django.db.models import Count
 
+from fleet.core import devices
 from fleet.models import Cluster, Hold, Node
 
 STARTING = ("Placed", "Dispatched")
@@ -20,6 +21,16 @@ class Supply:
     nodes: dict[str, int] = field(default_factory=lambda: {"total": 0, "ready": 0})
     capacity: dict[str, dict[str, int]] = field(default_factory=dict)
     jobs: dict[str, int] = field(default_factory=lambda: {"running": 0, "placed": 0})
+
+    @property
+    def gpus(self) -> dict[str, int]:
+        """GPUs and other accelerators of all kinds together."""
+        offered = {resource: row["allocatable"] for resource, row in self.capacity.items()}
+        counted = {
+            column: devices.count({resource: row[column] for resource, row in self.capacity.items()}, offered)
+            for column in ("allocatable", "requested", "held")
+        }
+        return {**counted, "free": max(0, counted["allocatable"] - counted["requested"] - counted["held"])}
 
     def add(self, column: str, amounts: Mapping[str, int], times: int = 1) -> None:
         for resource, value in amounts.items():

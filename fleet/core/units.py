@@ -48,15 +48,6 @@ def plus(parts: Iterable[Mapping[str, int]]) -> Amounts:
     return total
 
 
-def is_gpu(resource: str) -> bool:
-    return resource.endswith("/gpu")
-
-
-def gpus(whole: Mapping[str, int]) -> int:
-    """How many GPUs of any vendor the amounts have."""
-    return sum(amount for resource, amount in whole.items() if is_gpu(resource))
-
-
 def _container_request(container: Spec) -> Amounts:
     resources = container.get("resources") or {}
     return {**amounts(resources.get("limits")), **amounts(resources.get("requests"))}

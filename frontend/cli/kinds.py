@@ -84,7 +84,12 @@ def _ready(item: Item, now: datetime) -> str:
     return f"{nodes.get('ready', 0)}/{nodes.get('total', 0)}"
 
 
-def free_of(item: Item, resource: str = human.GPU) -> str:
+def _gpus_free(item: Item, now: datetime) -> str:
+    amounts = item.get("gpus") or {}
+    return f"{amounts.get('free', 0)}/{amounts.get('allocatable', 0)}"
+
+
+def free_of(item: Item, resource: str) -> str:
     amounts = (item.get("capacity") or {}).get(resource)
     if not amounts:
         return "0/0"
@@ -109,6 +114,11 @@ def _node_amount(resource: str) -> Cell:
     return used_of_total
 
 
+def _node_gpus(item: Item, now: datetime) -> str:
+    amounts = item.get("gpus") or {}
+    return f"{amounts.get('requested', 0)}/{amounts.get('allocatable', 0)}"
+
+
 def regarding(item: Item, now: datetime) -> str:
     about = item.get("regarding") or {}
     return f"{about.get('kind', '').lower()}/{about.get('name', '')}"
@@ -128,6 +138,9 @@ _JOB: dict[str, Cell] = {
     "DURATION": _job_age,
     "AGE": age("created_at"),
 }
+_FIRST = ("NAME", "STATE", "AGE")
+_JOB_OF_KIND = {**{head: _JOB[head] for head in _FIRST}, **{head: _JOB[head] for head in _JOB if head != "KIND"}}
+"""Where the kind was asked for, as kubectl prints it, and then what the fleet adds."""
 _JOB_WIDE: dict[str, Cell] = {
     "ATTEMPT": value("attempt"),
     "PRIORITY": value("priority"),
@@ -141,7 +154,7 @@ JOBS = Kind(("job", "jobs"), "jobs", _JOB, _JOB_WIDE)
 
 def job_kind(words: tuple[str, ...], kind: str, group: str = "") -> Kind:
     """A kind that lists only jobs of one kind."""
-    return Kind(words, "jobs", _JOB, _JOB_WIDE, api_kind=kind, api_group=group)
+    return Kind(words, "jobs", _JOB_OF_KIND, _JOB_WIDE, api_kind=kind, api_group=group)
 
 
 CLUSTERS = Kind(
@@ -151,13 +164,14 @@ CLUSTERS = Kind(
         "NAME": value("name"),
         "STATE": _cluster_state,
         "NODES": _ready,
-        "GPUS FREE": lambda item, now: free_of(item),
+        "GPUS FREE": _gpus_free,
         "VERSION": value("version"),
+        "SCHEDULER": value("scheduler"),
+        "RESERVATION": lambda item, now: "Disabled" if item.get("reservations") else "Enabled",
         "HEARTBEAT": age("last_heartbeat"),
     },
     {"REGION": value("region"), "ZONE": value("zone"), "CPU FREE": lambda item, now: free_of(item, "cpu"),
-     "MEMORY FREE": lambda item, now: free_of(item, "memory"), "SCHEDULER": value("scheduler"),
-     "RESERVATIONS": lambda item, now: "no" if item.get("reservations") else "yes", "LABELS": _labels,
+     "MEMORY FREE": lambda item, now: free_of(item, "memory"), "LABELS": _labels,
      "MESSAGE": value("message")},
     namespaced=False,
 )  # fmt: skip
@@ -168,7 +182,7 @@ NODES = Kind(
         "CLUSTER": value("cluster"),
         "NAME": value("name"),
         "STATE": _node_state,
-        "GPUS": _node_amount(human.GPU),
+        "GPUS": _node_gpus,
         "CPU": _node_amount("cpu"),
         "MEMORY": _node_amount("memory"),
         "PODS": _node_amount("pods"),
@@ -199,6 +213,13 @@ BINDINGS = Kind(
     },
     {},
 )
+QUEUES = Kind(
+    ("queue", "queues"),
+    "queues",
+    {"NAME": value("name"), "AGE": age("created_at")},
+    {"QUOTA": value("path"), "STATE": value("state"), "COMMENT": value("state_comment")},
+    namespaced=False,
+)
 EVENTS = Kind(
     ("event", "events", "ev"),
     "events",
@@ -220,7 +241,7 @@ PODS = Kind(
     },
     {"ROLE": value("role"), "INDEX": value("index"), "REASON": value("reason")},
 )
-ALL = (JOBS, CLUSTERS, NODES, POLICIES, CLUSTER_POLICIES, BINDINGS, EVENTS, PODS)
+ALL = (JOBS, CLUSTERS, NODES, POLICIES, CLUSTER_POLICIES, BINDINGS, QUEUES, EVENTS, PODS)
 """All kinds except the server's kinds of jobs, which `frontend.cli.job_kinds` adds."""
 
 

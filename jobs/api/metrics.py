@@ -16,7 +16,6 @@ from fleet.api import supply
 from fleet.api.http.exposition import counted
 from fleet.api.http.problems import problem
 from fleet.api.sign_in.authentication import TokenAuthentication
-from fleet.core import units
 from fleet.db import clock
 from fleet.models import Cluster
 from fleet.services.authorization import access
@@ -100,8 +99,7 @@ def _amounts(clusters: Iterable[Cluster]) -> Iterator[Metric]:
     )
     for cluster in clusters:
         amounts: supply.Supply = cluster.supply  # type: ignore[attr-defined]  # set by fleet.api.supply
-        for kind in ("allocatable", "requested", "held", "free"):
-            total = sum(row[kind] for resource, row in amounts.capacity.items() if units.is_gpu(resource))
+        for kind, total in amounts.gpus.items():
             gpus.add_metric([cluster.name, kind], total)
         for kind, count in amounts.nodes.items():
             nodes.add_metric([cluster.name, kind], count)

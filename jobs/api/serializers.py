@@ -1,11 +1,12 @@
 """How demand looks in JSON: jobs, what was decided for them, policies, and the names (only) of what travels along."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
+from fleet.core import devices
 from fleet.models import EndedPod, Pod
 from fleet.services.authorization import access
 from fleet.services.logs import recording
@@ -101,6 +102,11 @@ class GangRoleSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     replicas = serializers.IntegerField()
     request = serializers.DictField(child=serializers.IntegerField())
+    gpus = serializers.SerializerMethodField()
+
+    def get_gpus(self, role: Mapping[str, Any]) -> int:
+        """Devices of one pod, of all resources that are GPUs or other accelerators."""
+        return devices.count(role["request"])
 
 
 class RoleSizeSerializer(serializers.Serializer[Any]):

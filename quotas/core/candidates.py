@@ -13,7 +13,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from fleet.core import units
+from fleet.core import devices
 from quotas.core.amounts import COUNTS, Amounts
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.tree import Tree
@@ -52,7 +52,7 @@ class Running:
 
     @property
     def lost_gpu_hours(self) -> float:
-        return units.gpus(self.charge.amounts) * self.lost_s / 3600
+        return devices.count(self.charge.amounts) * self.lost_s / 3600
 
     @cached_property
     def cheap_first(self) -> tuple[int, bool, bool, float, str]:

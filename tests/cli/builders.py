@@ -21,11 +21,12 @@ def ago(seconds: float) -> str:
 
 def job(name: str = "llama", **fields):
     asked = {"nvidia.com/gpu": 1, "cpu": 1000, "memory": 2 * 2**30, "pods": 1}
+    pod = {"request": asked, "gpus": 1}
     return {
         "id": JOB_ID, "kind": "PyTorchJob", "api_version": "kubeflow.org/v1", "namespace": "default", "name": name,
         "state": "Running", "reason": None, "cluster": "north", "attempt": 1, "created_at": ago(17960), "queued_at": ago(17960),
         "started_at": ago(13460), "finished_at": None, "deleting_at": None, "gpus": 3, "priority": 0, "suspended": False,
-        "roles": [{"name": "master", "replicas": 1, "request": asked}, {"name": "worker", "replicas": 2, "request": asked}],
+        "roles": [{"name": "master", "replicas": 1, **pod}, {"name": "worker", "replicas": 2, **pod}],
         "total": {key: 3 * value for key, value in asked.items()}, "labels": {"team": "vision"}, "actions": {},
         "policy": {"kind": "PropagationPolicy", "namespace": "default", "name": "example-policy"},
     } | fields  # fmt: skip
@@ -36,7 +37,7 @@ def cluster(name: str = "north", **fields):
     return {
         "name": name, "state": "Ready", "reason": "", "message": "", "cordoned": False, "version": "v1.31.0",
         "region": "eu", "zone": "", "labels": {}, "taints": [], "last_heartbeat": ago(1),
-        "nodes": {"total": 4, "ready": 4}, "capacity": {"nvidia.com/gpu": gpus},
+        "nodes": {"total": 4, "ready": 4}, "capacity": {"nvidia.com/gpu": gpus}, "gpus": gpus,
     } | fields  # fmt: skip
 
 

@@ -32,8 +32,8 @@ def served_as_shown(server, page: Step) -> None:
          "cluster": "shanghai"}
         for pod, phase, age, chief, _, node in rows
     ]  # fmt: skip
-    asked = {"launcher": {"cpu": 1000}, "worker": {"aliyun.com/gpu": 1}}
-    roles = [{"name": role, "replicas": 1, "request": request} for role, request in asked.items()]
+    asked = {"launcher": ({"cpu": 1000}, 0), "worker": ({"aliyun.com/gpu": 1}, 1)}
+    roles = [{"name": role, "replicas": 1, "request": pod, "gpus": gpus} for role, (pod, gpus) in asked.items()]
     item = job(
         name, kind="MPIJob", api_version="kubeflow.org/v2beta1", roles=roles, gpus=4, started_at=pods[0]["created_at"]
     )

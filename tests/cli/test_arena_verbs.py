@@ -19,7 +19,8 @@ def pod(name: str, role: str, index: int = 0, **fields) -> dict:
 
 def node(name: str, used: int, **fields) -> dict:
     return {"name": name, "cluster": "north", "address": "10.0.0.1", "ready": True, "unschedulable": False, "labels": {},
-            "allocatable": {"nvidia.com/gpu": 8}, "requested": {"nvidia.com/gpu": used}} | fields  # fmt: skip
+            "allocatable": {"nvidia.com/gpu": 8}, "requested": {"nvidia.com/gpu": used},
+            "gpus": {"allocatable": 8, "requested": used}} | fields  # fmt: skip
 
 
 @pytest.fixture
@@ -61,7 +62,9 @@ def test_top_job_counts_what_runs_and_puts_the_most_gpus_first(server, convoy):
 
 
 def test_top_node_shows_modes_and_clusters_only_where_there_are_several(server, convoy):
-    server.page("nodes/", node("a", 4), node("b", 0, allocatable={}, requested={}))
+    server.page(
+        "nodes/", node("a", 4), node("b", 0, allocatable={}, requested={}, gpus={"allocatable": 0, "requested": 0})
+    )
     rows = [line.split() for line in convoy("top", "node").out.splitlines()]
     assert rows[0] == ["NAME", "IPADDRESS", "ROLE", "STATUS", "GPU(Total)", "GPU(Allocated)"]
     assert rows[1:3] == [["a", "10.0.0.1", "<none>", "Ready", "8", "4"], ["b", "10.0.0.1", "<none>", "Ready", "0", "0"]]

@@ -92,3 +92,12 @@ def test_it_says_when_there_is_no_such_queue(server, convoy):
     server.page("queues/")
     said = convoy("queue", "hold", "root/x")
     assert said.code == 3 and "no queue 'root/x'" in said.err
+
+
+def test_get_queue_lists_names_and_ages_and_one_of_them_wide_with_its_jobs_in_order(server, convoy):
+    server.page("queues/", QUEUE)
+    header, row = convoy("get", "queue").out.splitlines()
+    assert (header.split(), row.split()[0]) == (["NAME", "AGE"], "root-vision-bcdfg")
+    server.page("queueunits/", UNIT)
+    wide = convoy("get", "queue", "root-vision-bcdfg", "-o", "wide").out.splitlines()
+    assert wide[0].split()[:3] == ["POSITION", "JOB", "PHASE"] and wide[1].split()[:2] == ["1", "default/llama"]

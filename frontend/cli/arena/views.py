@@ -60,11 +60,6 @@ def trainer(item: Item) -> str:
     return trainer_of(str(item.get("kind", "")), str(item.get("api_version", "")).rpartition("/")[0])
 
 
-def gpus(amounts: Item) -> int:
-    """The whole GPUs of any vendor among amounts by resource."""
-    return sum(amount for resource, amount in amounts.items() if resource.endswith("/gpu"))
-
-
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One pod of a job. ``node`` is empty until it is bound."""
@@ -98,7 +93,7 @@ def instances(item: Item, pods: Iterable[Item]) -> list[Instance]:
             status=pod["phase"],
             created_at=pod.get("created_at"),
             chief=is_chief(pod),
-            gpus=gpus((roles.get(pod["role"]) or {}).get("request") or {}),
+            gpus=(roles.get(pod["role"]) or {}).get("gpus") or 0,
             cluster=pod.get("cluster") or "",
             node=pod.get("node") or "",
         )

@@ -146,7 +146,9 @@ def top(
         list[str] | None,
         typer.Argument(metavar="[node [NAME...]|job [NAME]]", help="Show nodes, or jobs, instead of clusters."),
     ] = None,
-    resource: Annotated[str, typer.Option(help="The resource to show of clusters.")] = human.GPU,
+    resource: Annotated[
+        str, typer.Option(help="The resource to show of clusters. Default: GPUs of all kinds.", show_default=False)
+    ] = "",
     cluster: Annotated[str, typer.Option(help="The cluster of the nodes. Default: all clusters.")] = "",
     details: Annotated[
         bool, typer.Option("-d", "--details", help="Show the GPUs of each node, and their links.")
@@ -176,12 +178,12 @@ def top(
     if len(items) > 1:
         total = {key: sum(_amounts(item, resource)[key] for item in items) for key in _amounts(items[0], resource)}
         rows.append(_usage("fleet", "", total, resource))
-    heading = "GPUS" if resource == human.GPU else resource.upper()
+    heading = resource.upper() or "GPUS"
     run.screen.table(["CLUSTER", "STATE", heading, "USED", "HELD", "FREE", "TOTAL"], rows)
 
 
 def _amounts(item: Item, resource: str) -> dict[str, int]:
-    capacity = (item.get("capacity") or {}).get(resource) or {}
+    capacity = ((item.get("capacity") or {}).get(resource) if resource else item.get("gpus")) or {}
     return {key: capacity.get(key, 0) for key in ("requested", "held", "free", "allocatable")}
 
 

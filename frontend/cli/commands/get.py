@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from frontend.cli import job_kinds, kinds, session
+from frontend.cli import job_kinds, kinds, queue_units, session
 from frontend.cli.arena import jobs as arena
 from frontend.cli.arena import reading
 from frontend.cli.client import Item
@@ -65,6 +65,9 @@ def get(
         if name or labels or not _is_job(run, what, namespace):
             raise
         _job(run, "", what, "", namespace, output)
+        return
+    if kind is kinds.QUEUES and name and output is Output.WIDE:
+        queue_units.show(run, session.one(run.api, kind, name, namespace))
         return
     where = "" if everywhere else namespace
     items = _read(run, kind, name, where, labels)

@@ -51,7 +51,7 @@ def _print_table(run: Session, nodes: list[Item]) -> None:
     rows = [
         [
             *(node["name"], node.get("address") or views.NONE, _role(node), _status(node)),
-            *(str(views.gpus(node["allocatable"])), str(views.gpus(node["requested"]))),
+            *(str(node["gpus"]["allocatable"]), str(node["gpus"]["requested"])),
             *([_mode(node)] * modes + [node["cluster"]] * several),
         ]
         for node in nodes
@@ -61,8 +61,8 @@ def _print_table(run: Session, nodes: list[Item]) -> None:
 
 
 def _share(nodes: list[Item]) -> str:
-    total = sum(views.gpus(node["allocatable"]) for node in nodes)
-    used = sum(views.gpus(node["requested"]) for node in nodes)
+    total = sum(node["gpus"]["allocatable"] for node in nodes)
+    used = sum(node["gpus"]["requested"] for node in nodes)
     return f"{used}/{total} ({100 * used / total if total else 0:.1f}%)"
 
 
@@ -75,13 +75,13 @@ def _status(node: Item) -> str:
 
 
 def _mode(node: Item) -> str:
-    if not views.gpus(node["allocatable"]):
+    if not node["gpus"]["allocatable"]:
         return "none"
     return _MODES.get(node["labels"].get(SWITCH, ""), "exclusive")
 
 
 def _print_page(run: Session, node: Item) -> None:
-    name, cluster, total = node["name"], node["cluster"], views.gpus(node["allocatable"])
+    name, cluster, total = node["name"], node["cluster"], node["gpus"]["allocatable"]
     facts = {"Name": name, "Status": _status(node), "Role": _role(node), "Type": _TYPES[_mode(node)],
              "Address": node.get("address") or views.NONE, "Cluster": cluster}  # fmt: skip
     for label, value in facts.items():
@@ -98,7 +98,7 @@ def _print_page(run: Session, node: Item) -> None:
     run.screen.line()
     run.screen.line("GPU Summary:")
     run.screen.line(f"  Total GPUs:      {total}")
-    run.screen.line(f"  Allocated GPUs:  {views.gpus(node['requested'])}")
+    run.screen.line(f"  Allocated GPUs:  {node['gpus']['requested']}")
 
 
 def _pod(pod: Item) -> list[str]:

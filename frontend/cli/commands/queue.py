@@ -1,12 +1,11 @@
 """``convoy queue ...``: shows the quota tree and waiting jobs, holds and opens queues, and moves jobs."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
-from frontend.cli import human, session
+from frontend.cli import human, queue_units, session
 from frontend.cli.client import Api, Item, at
 from frontend.cli.commands import get
 from frontend.cli.output import bar
@@ -58,15 +57,7 @@ def one(context: typer.Context, name: Name) -> None:
     """Show the waiting and running jobs of a queue, in order."""
     run = session.session_of(context)
     queue = _queue(run.api, name)
-    comment = f" by {queue['state_by']}: {queue['state_comment']}" if queue["state_comment"] else ""
-    run.screen.note(f"{queue['name']} ({queue['path']}) is {queue['state']}{comment}")
-    units = run.api.list("queueunits/", {"queue": queue["path"]})
-    if not units:
-        return run.screen.note("The queue is empty.")
-    unfinished = [unit for unit in units if unit["phase"] not in ("Succeed", "Failed")]
-    unfinished.sort(key=lambda unit: (unit["position"] is None, unit["position"] or 0))
-    rows = [_unit(unit, run.now()) for unit in unfinished]
-    return run.screen.table(["POSITION", "JOB", "PHASE", "PRIORITY", "ASKS FOR", "MAY START", "MESSAGE"], rows)
+    queue_units.show(run, queue)
 
 
 @app.command()
@@ -131,27 +122,6 @@ def _outside(jobs: Item, choice: str) -> str:
 
 def _default_resource(resources: Item) -> str:
     return human.GPU if human.GPU in resources else next(iter(resources))
-
-
-def _unit(unit: Item, now: datetime) -> list[str]:
-    job = f"{unit['namespace']}/{unit['name']}"
-    return [
-        str(unit["position"] or ""), job, unit["phase"], str(unit["priority"]), _request(unit),
-        _start(unit.get("estimate"), now), unit["message"],
-    ]  # fmt: skip
-
-
-def _start(estimate: Item | None, now: datetime) -> str:
-    """The estimated start, marked with ``~`` and its basis."""
-    at = human.moment(estimate["starts_at"]) if estimate else None
-    if estimate is None or at is None:
-        return ""
-    wait_s = (at - now).total_seconds()
-    return f"~{human.duration(wait_s)} ({estimate['basis']})" if wait_s > 0 else estimate["basis"]
-
-
-def _request(unit: Item) -> str:
-    return human.amounts({name: amount for name, amount in unit["request"].items() if name != "pods"})
 
 
 def _drawn(nodes: Sequence[Item], parent: str, indent: str) -> Iterator[tuple[str, Item]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from fleet.core import units
+from fleet.core import devices, units
 from fleet.core.prices import MODEL_LABELS
 from fleet.kube.requests import selectors
 from jobs.core.taints import Taint, Toleration, untolerated
@@ -155,6 +155,10 @@ class GangRequirements:
     @property
     def schedulers(self) -> frozenset[str]:
         return frozenset(part.scheduler for part in self.parts if part.scheduler)
+
+    @property
+    def devices(self) -> int:
+        return sum(part.replicas * devices.count(dict(part.ask.request)) for part in self.parts)
 
     @property
     def total(self) -> dict[str, int]:

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from fleet.core import units
+from fleet.core import devices
 from jobs.core.division.replicas import Division
 from jobs.core.gang.requirements import GangRequirements, PodRequirements, RoleRequirements
 from jobs.core.policies.propagation import PolicySpec
@@ -115,7 +115,7 @@ class Gang:
 
     @property
     def devices(self) -> int:
-        return units.gpus(self.total)
+        return devices.count(self.total)
 
 
 @dataclass(frozen=True, slots=True)

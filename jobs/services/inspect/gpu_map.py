@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from fleet.core import units
+from fleet.core import devices
 from fleet.core.prices import MODEL_LABELS
 from fleet.models import Cluster, Node, Pod
 from jobs import snapshot
@@ -54,7 +54,7 @@ class GpuModel:
 
 def of_cluster(cluster: Cluster, namespaces: Container[str] | None) -> list[NodeGpus]:
     """Nodes with GPUs by domain and name; ``namespaces`` are those whose jobs may be named, None: all."""
-    rows = [node for node in Node.objects.filter(cluster=cluster).order_by("name") if units.gpus(node.allocatable)]
+    rows = [node for node in Node.objects.filter(cluster=cluster).order_by("name") if devices.count(node.allocatable)]
     nodes = {node.name: _node(node) for node in rows[:NODES]}
     pods = Pod.objects.filter(cluster=cluster, phase__in=snapshot.LIVE).exclude(node="")
     jobs = _jobs(pods)
@@ -64,7 +64,7 @@ def of_cluster(cluster: Cluster, namespaces: Container[str] | None) -> list[Node
         job = jobs.get(uid)
         if job is None or node not in nodes:
             continue
-        gpus = next((units.gpus(each["request"]) for each in job.roles if each["name"] == role), 0)
+        gpus = next((devices.count(each["request"]) for each in job.roles if each["name"] == role), 0)
         if gpus:
             shown = job if namespaces is None or job.namespace in namespaces else None
             nodes[node].pods.append(PodOnNode(shown, role, index, gpus))
@@ -78,13 +78,13 @@ def models() -> list[GpuModel]:
     for cluster, labels, allocatable, requested in rows.values_list(
         "cluster__name", "labels", "allocatable", "requested"
     ):
-        if gpus := units.gpus(allocatable):
+        if gpus := devices.count(allocatable):
             model = _label(labels, MODEL_LABELS)
             each = models_by_name[cluster, model]
             each.cluster, each.model = cluster, model
             each.nodes += 1
             each.allocatable += gpus
-            each.requested += units.gpus(requested)
+            each.requested += devices.count(requested, allocatable)
     return sorted(models_by_name.values(), key=lambda each: (-each.allocatable, each.model, each.cluster))
 
 
@@ -95,8 +95,8 @@ def _node(row: Node) -> NodeGpus:
         domain=_label(row.labels, DOMAIN_LABELS),
         ready=row.ready,
         unschedulable=row.unschedulable,
-        gpus=units.gpus(row.allocatable),
-        requested=units.gpus(row.requested),
+        gpus=devices.count(row.allocatable),
+        requested=devices.count(row.requested, row.allocatable),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fleet.core import units
+from fleet.core import devices
 from jobs.core.manifest_fields import Faults
 from jobs.core.placement import placed_topology
 from jobs.core.placement.types import Assignment
@@ -28,4 +28,4 @@ def of_found(job: Job, assignment: Assignment | None) -> Speed | None:
 
 
 def _gpus(job: Job) -> dict[str, int]:
-    return {role["name"]: units.gpus(role["request"]) for role in job.roles}
+    return {role["name"]: devices.count(role["request"]) for role in job.roles}

@@ -5,7 +5,7 @@ Written when a manifest is taken in, and when the size of a running job changes.
 
 from typing import Any
 
-from fleet.core import units
+from fleet.core import devices
 from jobs.core.admission import backfill_policy
 from jobs.core.gang import requirements, topology_constraints
 from jobs.core.manifest_fields import Faults
@@ -21,8 +21,8 @@ FILLED = ("roles", "total", "gpus", "size", "elastic")
 
 def fill(job: Job, kind: Kind, reading: Reading) -> None:
     """Fills the fields `FILLED` from ``job.manifest``, of which ``reading`` is the reading."""
-    job.total = total = reading.total()
-    job.gpus = units.gpus(total)
+    job.total = reading.total()
+    job.gpus = sum(role.replicas * devices.count(role.request) for role in reading.roles)
     job.roles = _roles(kind, job.manifest, reading)
     replicas = {role.name: role.replicas for role in reading.roles}
     sizes = {

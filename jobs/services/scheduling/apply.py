@@ -16,7 +16,6 @@ from django.db import transaction
 from django.db.models import Q
 
 from fleet.changes import events
-from fleet.core import units
 from fleet.db import bulk, isolation, prepared
 from fleet.db.prepared import KEY
 from fleet.models import Cluster, Hold
@@ -219,7 +218,7 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
             "job_id": job.pk,
             "number": number,
             "cluster_name": share.cluster,
-            "gpus": units.gpus(share.assignment.demand.total) if gang.division else job.gpus,
+            "gpus": share.assignment.demand.devices if gang.division else job.gpus,
             "explanation": [verdict.as_json() for verdict in share.verdicts],
             "placed_at": now,
         }

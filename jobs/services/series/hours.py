@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from django.db.models.fields.json import KT
 
-from fleet.core import units
+from fleet.core import devices
 from fleet.core.prices import MODEL_LABELS
 from fleet.errors import invalid
 from fleet.models import Node
@@ -78,7 +78,7 @@ def _models() -> dict[str, str]:
     kinds = Node.objects.order_by().annotate(**labels).values_list("cluster__name", *labels, "allocatable").distinct()
     models: dict[str, str] = {}
     for cluster, *names, allocatable in kinds:
-        if units.gpus(allocatable):
+        if devices.count(allocatable):
             model = next((each for each in names if each), "")
             models[cluster] = model if models.get(cluster, model) == model else SEVERAL
     return models

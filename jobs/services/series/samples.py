@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from django.db.models import Count
 from django.db.models.fields.json import KT
 
-from fleet.core import units
+from fleet.core import devices
 from fleet.core.prices import MODEL_LABELS
 from fleet.models import Cluster, Hold, Node
 from jobs import snapshot
@@ -33,7 +33,7 @@ def _supply() -> Samples:
     for cluster, state, ready, unschedulable, *models, allocatable, requested, count in kinds:
         model = next((each for each in models if each), "")
         is_counted, is_reachable = ready and not unschedulable, state == Cluster.State.READY
-        capacity, used = units.gpus(allocatable) * count, units.gpus(requested) * count
+        capacity, used = devices.count(allocatable) * count, devices.count(requested, allocatable) * count
         if capacity:
             # Nothing is added where nothing can be used: it is known to be 0.
             away = capacity if is_counted and not is_reachable else 0
@@ -57,7 +57,7 @@ def _subtract_held(samples: dict[Key, float]) -> None:
     rows = Hold.objects.filter(released_at=None, cluster__state=Cluster.State.READY)
     held: dict[str, int] = defaultdict(int)
     for cluster, amounts in rows.values_list("cluster__name", "amounts"):
-        held[cluster] += units.gpus(amounts)
+        held[cluster] += devices.count(amounts)
     for cluster, amount in held.items():
         key = Key(Metric.FREE, Dimension.CLUSTER, cluster)
         if key in samples:
@@ -72,7 +72,7 @@ def _quota() -> Samples:
         return {}
     samples: Samples = {}
     for path, amounts in usage.report_admitted(tree).items():
-        gpus = [amount for resource, amount in amounts.items() if units.is_gpu(resource)]
+        gpus = [amount for resource, amount in amounts.items() if devices.is_device(resource)]
         limits = [amount.max for amount in gpus if amount.max is not None]
         values: Mapping[Metric, float | None] = {
             Metric.CHARGED: sum(amount.used for amount in gpus),

@@ -115,9 +115,25 @@ def test_it_shows_what_a_cluster_has_left_and_no_credential(as_viewer, north):
     north.holds.create(job_uid=north.uid, attempt=1, amounts={"nvidia.com/gpu": 2}, pods=2, made_at=north.joined_at)
     told = as_viewer.get(URL).json()["results"][0]
     assert told["capacity"]["nvidia.com/gpu"] == {"allocatable": 8, "requested": 3, "held": 2, "free": 3}
+    assert told["gpus"] == told["capacity"]["nvidia.com/gpu"]
     assert told["nodes"] == {"total": 1, "ready": 1} and told["jobs"] == {"running": 0, "placed": 0}
     detail = as_viewer.get(URL + "north/")
     assert "hidden" not in detail.content.decode() and "permissions" in detail.json()
+
+
+def test_it_counts_gpus_of_every_resource_in_one_total(as_viewer, north):
+    north.nodes.create(name="n2", ready=True, allocatable={"aliyun.com/gpu": 8}, requested={"aliyun.com/gpu": 4})
+    shared = {
+        "aliyun.com/gpu-mem": 128,
+        "aliyun.com/gpu-count": 8,
+        "huawei.com/Ascend910": 8,
+        "nvidia.com/mig-1g.5gb": 7,
+    }
+    north.nodes.create(name="n3", ready=True, allocatable=shared, requested={"aliyun.com/gpu-mem": 20})
+    [told] = as_viewer.get(URL).json()["results"]
+    assert told["gpus"] == {"allocatable": 39, "requested": 9, "held": 0, "free": 30}
+    nodes = {node["name"]: node["gpus"] for node in as_viewer.get("/api/v1/nodes/").json()["results"]}
+    assert nodes["n2"] == {"allocatable": 8, "requested": 4} and nodes["n3"] == {"allocatable": 23, "requested": 2}
 
 
 def test_it_cordons_and_uncordons(as_admin, as_editor, north):

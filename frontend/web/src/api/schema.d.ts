@@ -2016,6 +2016,8 @@ export interface components {
             readonly capacity: {
                 [key: string]: components["schemas"]["Amount"];
             };
+            /** @description devices of all resources that are GPUs or other accelerators */
+            readonly gpus: components["schemas"]["Amount"];
             readonly jobs: components["schemas"]["ClusterJobs"];
             readonly apis: {
                 [key: string]: {
@@ -2069,6 +2071,8 @@ export interface components {
             readonly capacity: {
                 [key: string]: components["schemas"]["Amount"];
             };
+            /** @description devices of all resources that are GPUs or other accelerators */
+            readonly gpus: components["schemas"]["Amount"];
             readonly jobs: components["schemas"]["ClusterJobs"];
             readonly apis: {
                 [key: string]: {
@@ -2518,6 +2522,8 @@ export interface components {
             request: {
                 [key: string]: number;
             };
+            /** @description Devices of one pod, of all resources that are GPUs or other accelerators. */
+            readonly gpus: number;
         };
         Gate: {
             gate: components["schemas"]["GateEnum"];
@@ -3169,6 +3175,7 @@ export interface components {
             readonly requested: {
                 [key: string]: number;
             };
+            readonly gpus: components["schemas"]["NodeGpuAmount"];
         };
         NodeDevices: {
             cluster: string;
@@ -3180,6 +3187,11 @@ export interface components {
             /** @description measured both ways, GB/s */
             bandwidth: number[][];
             gpus: components["schemas"]["Gpu"][];
+        };
+        /** @description GPUs and other accelerators of a node, of all resources together. */
+        NodeGpuAmount: {
+            readonly allocatable: number;
+            readonly requested: number;
         };
         NodeGpus: {
             name: string;

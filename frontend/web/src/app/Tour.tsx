@@ -8,7 +8,6 @@ import { useLocation } from 'react-router';
 
 import type { Cluster } from '../api/types.ts';
 import { clustersQuery } from '../fleet/queries.ts';
-import { accelerators } from '../fleet/resources.ts';
 import { useGo } from '../scope/useScope.ts';
 import { tour, TOUR_STEPS } from './tour.ts';
 import { TourBreak } from './TourBreak.tsx';
@@ -71,7 +70,7 @@ export function Tour({ step }: { step: number }) {
 function useBreakable(): Cluster | undefined {
   const { data } = useQuery(clustersQuery);
   const size = ({ nodes }: Cluster) => nodes.total;
-  const gpus = (cluster: Cluster) => accelerators(cluster.capacity).allocatable;
+  const gpus = (cluster: Cluster) => cluster.gpus.allocatable;
   const running = (data?.results ?? []).filter(({ jobs }) => jobs.running > 0);
   return [...(running.length > 0 ? running : (data?.results ?? []))].sort((a, b) => gpus(a) - gpus(b) || size(a) - size(b))[0];
 }

@@ -10,7 +10,7 @@ import { ClosedBadge, ClusterBadge, SimulatedBadge } from './ClusterBadge.tsx';
 import { GpuBar } from './GpuBar.tsx';
 import { SmallBar } from './SmallBar.tsx';
 import { placeOf } from './place.ts';
-import { accelerators, NOTHING } from './resources.ts';
+import { NOTHING } from './resources.ts';
 import { isReachable, silentSince } from './totals.ts';
 import { troubleOf } from './trouble.ts';
 import { TroubleText } from './TroubleText.tsx';
@@ -18,7 +18,7 @@ import classes from './ClusterCard.module.css';
 
 export function ClusterCard({ cluster }: { cluster: Cluster }) {
   const { t } = useTranslation();
-  const gpus = accelerators(cluster.capacity);
+  const gpus = cluster.gpus;
   return (
     <article className={classes['card']} data-state={cluster.state} aria-label={cluster.name}>
       <div className={classes['head']}>

@@ -9,7 +9,6 @@ import { Panel } from '../ui/Panel.tsx';
 import { ClosedBadge, ClusterBadge, SimulatedBadge } from './ClusterBadge.tsx';
 import { GpuBar } from './GpuBar.tsx';
 import { placeOf } from './place.ts';
-import { accelerators } from './resources.ts';
 import { isReachable } from './totals.ts';
 import classes from './ClusterTable.module.css';
 
@@ -31,14 +30,14 @@ function useColumns(): Column<Cluster>[] {
       id: 'bar',
       header: t('gpus.title'),
       width: '18%',
-      cell: (row) => isReachable(row) && <GpuBar name={row.name} capacity={accelerators(row.capacity)} legend={false} />,
+      cell: (row) => isReachable(row) && <GpuBar name={row.name} capacity={row.gpus} legend={false} />,
     },
     ...(['requested', 'held', 'free', 'allocatable'] as const).map(
       (part): Column<Cluster> => ({
         id: part,
         header: t(`gpus.column.${part}`),
         align: 'end',
-        cell: (row) => (isReachable(row) || part === 'allocatable' ? accelerators(row.capacity)[part] : '–'),
+        cell: (row) => (isReachable(row) || part === 'allocatable' ? row.gpus[part] : '–'),
       }),
     ),
     {

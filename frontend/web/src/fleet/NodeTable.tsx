@@ -6,7 +6,7 @@ import type { Capacity, Node } from '../api/types.ts';
 import { DataTable, type Column } from '../ui/DataTable.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
 import { GpuBar } from './GpuBar.tsx';
-import { accelerators, formatAmount } from './resources.ts';
+import { formatAmount } from './resources.ts';
 
 interface Props {
   nodes: Node[] | undefined;
@@ -41,15 +41,8 @@ function Free({ capacity }: { capacity: Capacity }) {
   return `${capacity.free} / ${capacity.allocatable}`;
 }
 
-function gpusOf(node: Node): Capacity {
-  return accelerators(
-    Object.fromEntries(
-      Object.entries(node.allocatable).map(([resource, allocatable]) => {
-        const requested = node.requested[resource] ?? 0;
-        return [resource, { allocatable, requested, held: 0, free: Math.max(0, allocatable - requested) }];
-      }),
-    ),
-  );
+function gpusOf({ gpus: { allocatable, requested } }: Node): Capacity {
+  return { allocatable, requested, held: 0, free: Math.max(0, allocatable - requested) };
 }
 
 function NodeBadge({ node }: { node: Node }) {

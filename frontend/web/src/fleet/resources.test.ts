@@ -1,28 +1,17 @@
 import { describe, expect, test } from 'vitest';
 
 import { placeOf } from './place.ts';
-import { accelerators, amountsText, formatAmount, isAccelerator, percent } from './resources.ts';
+import { amountsText, formatAmount, isAccelerator, percent } from './resources.ts';
 
 const GIB = 1024 ** 3;
-const gpus = (allocatable: number, requested: number, held: number) => ({
-  allocatable,
-  requested,
-  held,
-  free: allocatable - requested - held,
-});
 
 describe('accelerators', () => {
-  test.each(['nvidia.com/gpu', 'amd.com/gpu', 'huawei.com/Ascend910', 'habana.ai/gaudi'])('%s is one', (name) => {
+  test.each(['nvidia.com/gpu', 'amd.com/gpu', 'huawei.com/Ascend910', 'habana.ai/gaudi', 'nvidia.com/mig-1g.5gb'])('%s is one', (name) => {
     expect(isAccelerator(name)).toBe(true);
   });
 
   test.each(['cpu', 'memory', 'pods', 'nvidia.com/gpumem', 'rdma/hca'])('%s is none', (name) => {
     expect(isAccelerator(name)).toBe(false);
-  });
-
-  test('are added over makers', () => {
-    const capacity = { 'nvidia.com/gpu': gpus(8, 3, 1), 'amd.com/gpu': gpus(4, 4, 0), cpu: gpus(9, 9, 0) };
-    expect(accelerators(capacity)).toEqual(gpus(12, 7, 1));
   });
 });
 

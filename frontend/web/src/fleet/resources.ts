@@ -1,7 +1,7 @@
-/** Amounts of resources in words: which are accelerators, how much of each is used, held and free. Pure. */
+/** Amounts of resources in words. How many devices a node or cluster has is counted by the server. Pure. */
 import type { Amounts, Capacity } from '../api/types.ts';
 
-const ACCELERATOR = /\/(gpu|npu|dcu|xpu|tpu|gaudi|neuron|neuroncore|ascend\w*)$/i;
+const ACCELERATOR = /\/(gpu|npu|dcu|xpu|tpu|gaudi|neuron|neuroncore|ascend\w*|mig-[\w.]+)$/i;
 const GIB = 1024 ** 3;
 
 export function isAccelerator(resource: string): boolean {
@@ -17,12 +17,6 @@ export function addCapacity(left: Capacity, right: Capacity): Capacity {
     held: left.held + right.held,
     free: left.free + right.free,
   };
-}
-
-export function accelerators(capacity: Record<string, Capacity>): Capacity {
-  return Object.entries(capacity)
-    .filter(([resource]) => isAccelerator(resource))
-    .reduce((sum, [, amounts]) => addCapacity(sum, amounts), NOTHING);
 }
 
 /** A count of devices, cores for milli-cores, GiB or TiB for bytes. */

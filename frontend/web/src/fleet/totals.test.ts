@@ -4,9 +4,9 @@ import type { Cluster } from '../api/types.ts';
 import { totalsOf } from './totals.ts';
 
 function cluster(name: string, state: Cluster['state'], gpus: number, requested: number): Cluster {
-  const capacity = { 'nvidia.com/gpu': { allocatable: gpus, requested, held: 0, free: gpus - requested } };
+  const counted = { allocatable: gpus, requested, held: 0, free: gpus - requested };
   const times = { last_heartbeat: '2026-01-01T12:00:00Z', state_since: '2026-01-01T12:00:10Z' };
-  return { name, state, capacity, nodes: { total: 4, ready: 4 }, jobs: { running: 1, placed: 1 }, ...times } as unknown as Cluster;
+  return { name, state, gpus: counted, nodes: { total: 4, ready: 4 }, jobs: { running: 1, placed: 1 }, ...times } as unknown as Cluster;
 }
 
 test('what is on a cluster that does not answer stands apart, and nothing of it is free', () => {

@@ -1,6 +1,6 @@
 /** The fleet added up: what can be reached now, and apart from it what is on clusters that are not ready. Pure. */
 import type { Capacity, Cluster } from '../api/types.ts';
-import { accelerators, addCapacity, NOTHING } from './resources.ts';
+import { addCapacity, NOTHING } from './resources.ts';
 
 export interface Silent {
   name: string;
@@ -31,7 +31,7 @@ export function silentSince({ last_heartbeat: heard, state, state_since: since }
 
 export function totalsOf(clusters: Cluster[]): FleetTotals {
   const ready = clusters.filter(isReachable);
-  const gpusOf = ({ capacity }: Cluster) => accelerators(capacity);
+  const gpusOf = ({ gpus }: Cluster): Capacity => gpus;
   const sum = (of: Cluster[], amount: (cluster: Cluster) => number) => of.reduce((all, cluster) => all + amount(cluster), 0);
   return {
     gpus: ready.map(gpusOf).reduce(addCapacity, NOTHING),
