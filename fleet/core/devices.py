@@ -1,8 +1,8 @@
 """Which resources are GPUs and other accelerators, and how many devices an amount of them is. Pure.
 
 One table for totals, bars, sizes of jobs, values over time and metrics. A slice of a device (MIG) counts as a device. An amount
-of a device's memory is a share of devices: a pod that asks for some has a part of one, and a node says beside its memory how many
-devices it is of. Operators add resources by `CONVOY_DEVICE_RESOURCES`; `add` is called once, when a process starts.
+of a device's memory is a share of devices: a pod that asks for some has a part of one, and a node says beside its memory of how
+many devices it is. Operators add resources by `CONVOY_DEVICE_RESOURCES`; `add` is called once, when a process starts.
 """
 
 from collections.abc import Iterable, Mapping

@@ -63,9 +63,11 @@ class Work(models.Model):
     node_labels = models.JSONField(null=True, blank=True)
     """By role the labels of the nodes that its pods are kept to, those of the flavor it was placed on; null: none."""
     resize_wanted = models.PositiveIntegerField(default=0, db_default=0)
-    """How many times the size of its job has changed since the copy was sent."""
+    """How many times what a running copy follows has changed since it was sent: the size of its job, labels, annotations."""
     resize_done = models.PositiveIntegerField(default=0, db_default=0)
-    """The last of these changes that the copy has; below ``resize_wanted`` it has to be brought to the size in force."""
+    """The last of these changes that the copy has; below ``resize_wanted`` it has to be brought up to date."""
+    stale_metadata = models.JSONField(null=True, blank=True)
+    """``{labels: [...], annotations: [...]}``: what the copy still has and its job's manifest has no more; null: nothing."""
     created_at = models.DateTimeField()
     applied_at = models.DateTimeField(null=True, blank=True)
     resource_version = models.BigIntegerField(default=0)
@@ -91,7 +93,7 @@ class Work(models.Model):
 
     @property
     def is_resizing(self) -> bool:
-        """Whether its copy has to be brought to the size in force."""
+        """Whether its copy has to be brought to the size, labels and annotations in force."""
         return self.state == self.State.APPLIED and self.resize_wanted > self.resize_done
 
 

@@ -37,7 +37,8 @@ class Outcome(StrEnum):
     TIMED_OUT = "TimedOut"
     """It ran longer than its queue allows, or its job's deadline came."""
     SUPERSEDED = "Superseded"
-    """Another attempt counts: a newer one that a restored database did not know, or an earlier one that had succeeded."""
+    """Another attempt counts: a newer one that a restored database did not know, an earlier one that had succeeded, or the one
+    that was started at the same place with a changed spec."""
 
 
 BLAMED = frozenset({Outcome.FAILED, Outcome.REFUSED})

@@ -51,6 +51,8 @@ class JobEvent(StrEnum):
     """The evicted job has stopped, and is queued again."""
     SUSPENDED = "Suspended"
     RESUMED = "Resumed"
+    RESTARTED = "Restarted"
+    """Its spec changed while it had a copy: the next attempt is placed where the former one is."""
     SHARE_LEFT = "ShareLeft"
     SHARES_PLACED = "SharesPlaced"
     SHARES_SENT = "SharesSent"
@@ -106,6 +108,9 @@ JOB = Machine(
         JobEvent.MADE_ROOM: _rule(_S.QUEUED, frozenset({_S.RECLAIMING}), "scheduling.preemption"),
         JobEvent.SUSPENDED: _rule(_S.SUSPENDED, LIVE - {_S.SUSPENDED}, "submission.actions"),
         JobEvent.RESUMED: _rule(_S.QUEUED, frozenset({_S.SUSPENDED}), "submission.actions"),
+        JobEvent.RESTARTED: _rule(
+            _S.PLACED, frozenset({_S.DISPATCHED, _S.RUNNING, _S.BACKOFF}), "submission.restarts"
+        ),
         JobEvent.SHARE_LEFT: _rule(_S.MOVING, DIVIDED, "failover.division"),
         JobEvent.SHARES_PLACED: _rule(_S.PLACED, DIVIDED, "failover.shares"),
         JobEvent.SHARES_SENT: _rule(_S.DISPATCHED, DIVIDED, "failover.shares"),

@@ -35,6 +35,8 @@ class WorkEvent(StrEnum):
     """The job needs no copy any more. A copy that was kept for inspection is removed as well."""
     SUPERSEDED = "Superseded"
     """Another attempt counts, or the job has ended. A copy that was kept for inspection stays."""
+    RESTARTED = "Restarted"
+    """The work is created for the attempt that takes the place of a former one, with a changed spec."""
     STRAY = "Stray"
     """The member reports a copy that should not exist: it is removed."""
     VANISHED = "Vanished"
@@ -69,6 +71,7 @@ WORK = Machine(
     terminal=frozenset(),
     transitions={
         WorkEvent.PLACED: _rule(_S.PENDING, frozenset(), "scheduling.apply"),
+        WorkEvent.RESTARTED: _rule(_S.PENDING, frozenset(), "submission.restarts"),
         WorkEvent.ADOPTED: _rule(_S.APPLIED, frozenset(), "failover.restored"),
         WorkEvent.LEFTOVER_FOUND: _rule(_S.WITHDRAWING, frozenset(), "follow.member_copies"),
         WorkEvent.BEGUN: _rule(_S.SENDING, frozenset({_S.PENDING}), "dispatch.dispatcher"),

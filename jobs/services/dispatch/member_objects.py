@@ -225,12 +225,12 @@ def edit(
             return False
         except MemberChanged:
             continue
-    raise NotYet(f"{name} changes too often to be resized")
+    raise NotYet(f"{name} changes too often to be changed")
 
 
 def _merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Manifest:
-    """The JSON merge patch from one object to the other, whose fields are the same or more."""
-    patch: Manifest = {}
+    """The JSON merge patch from one object to the other."""
+    patch: Manifest = {key: None for key in before if key not in after}
     for key, value in after.items():
         if isinstance(value, dict) and isinstance(before.get(key), dict):
             if inner := _merge_patch(before[key], value):

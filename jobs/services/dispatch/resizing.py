@@ -1,4 +1,5 @@
-"""Brings a copy to the size in force of its job, in the member that has it: what `jobs.services.lifecycle.sizes` ordered.
+"""Brings a copy to the size, labels and annotations in force of its job, in the member that has it: what
+`jobs.services.lifecycle.sizes` and `copy_metadata` ordered.
 
 Idempotent, and without a size of its own: the number of the order is read before the job, so that the sizes sent are those of
 this order or of a later one. A worker that dies after the patch leaves an order that the next one finds carried out. A copy
@@ -11,32 +12,50 @@ from datetime import datetime
 from django.db import transaction
 
 from fleet.changes import events
+from fleet.core.members import marks
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberRefused
 from fleet.models import Identity
+from jobs.core.division import shares
+from jobs.core.policies.overrides_apply import CannotOverride
 from jobs.core.resizing.bounds import Sizes
 from jobs.events import announce_works, record_event
 from jobs.kinds import gangs
 from jobs.kinds.base import Manifest, set_metadata
 from jobs.models import Job, Work
-from jobs.services.dispatch import member_objects
+from jobs.services.dispatch import member_objects, overrides
 from jobs.services.dispatch.member_objects import NotYet
-from jobs.services.lifecycle import sizes, works
+from jobs.services.lifecycle import copy_metadata, sizes, works
 from jobs.services.lifecycle.locks import lock_owners
 
 
 def carry_out(client: MemberClient, work: Work, job: Job, clock: Callable[[], datetime]) -> None:
     in_force, is_changed = sizes.in_force(job), False
     try:
+        if work.attempt in shares.counting(job.shares, job.attempt):
+            _follow_metadata(client, work, job)
         if job.attempt == work.attempt and in_force:
             _resize_group(client, work, job)
             is_changed = _resize_copy(client, work, job, in_force)
-    except MemberRefused as e:
-        message = f"{work.cluster.name} refuses the new size: {member_objects.refusal_text(e)}"
+    except (CannotOverride, MemberRefused) as e:
+        why = member_objects.refusal_text(e) if isinstance(e, MemberRefused) else str(e)
+        message = f"{work.cluster.name} refuses the change: {why}"
         if work.message != message[:500]:
-            record_event(job, "ResizeRefused", message, clock(), warning=True)
+            record_event(job, "ResizeRefused" if in_force else "ChangeRefused", message, clock(), warning=True)
         raise NotYet(message) from e
     _record(work, job, in_force if is_changed else {}, clock())
+
+
+def _follow_metadata(client: MemberClient, work: Work, job: Job) -> None:
+    """Gives the copy the labels and annotations that the manifest, with its overrides, has now."""
+    kind, uid = sizes.kind_of(job), str(work.job_uid)
+    wanted, _ = overrides.manifest(job, kind, work.cluster)
+    own = {*member_objects.labels(Identity.here(), uid, work.attempt), marks.MARK, sizes.ANNOTATION}
+
+    def edit(existing: Manifest) -> None:
+        copy_metadata.write(existing, wanted, work.stale_metadata, frozenset(own))
+
+    member_objects.edit(client, kind.resource, work.namespace, work.name, uid, work.attempt, edit)
 
 
 def _resize_group(client: MemberClient, work: Work, job: Job) -> None:
@@ -79,6 +98,8 @@ def _record(work: Work, job: Job, sent: Sizes, now: datetime) -> None:
     if not claimed.update(resize_done=work.resize_wanted, **done):
         works.give_back(work, now, wait_s=0)
         return
+    # Another order may have come meanwhile, with more that is stale: it is carried out next, and clears it.
+    Work.objects.filter(pk=work.pk, resize_wanted=work.resize_wanted).update(stale_metadata=None)
     if works.resizing().filter(pk=work.pk).exists():
         events.enqueue("jobs.push", work.pk)
     if sent:

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 from fleet.errors import Conflict, FieldFault, InvalidInput
+from jobs.core.manifest_fields import Faults
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest
 from jobs.models import Job, Work
+from jobs.services.submission import restarts
 
 _ENDING = (Work.State.SUSPENDING, Work.State.WITHDRAWING)
 _AT_REST = (Work.State.SUSPENDED, Work.State.GONE, Work.State.KEPT)
@@ -18,17 +20,31 @@ _AT_REST = (Work.State.SUSPENDED, Work.State.GONE, Work.State.KEPT)
 _SHOWN_CHANGES = 5
 
 
-def require_allowed(job: Job, manifest: Manifest, *, suspended: bool) -> None:
-    """What can never succeed is invalid, not a conflict: clients try a conflict again."""
+def require_allowed(job: Job, manifest: Manifest, *, suspended: bool) -> bool:
+    """Whether the change takes a restart of the job's pods, which its manifest asks for.
+
+    What can never succeed is invalid, not a conflict: clients try a conflict again.
+    """
     if job.finished and suspended != job.suspended:
         detail = f"the job has ended ({job.state}): it is neither suspended nor resumed any more"
         raise InvalidInput(f"{job}: {detail}", (FieldFault("spec", detail),))
     if job.attempt == 0:
-        return
+        return False
     before, after = _essence(job.manifest, job), _essence(manifest, job)
     paths = list(islice(_changed(before, after), _SHOWN_CHANGES))
-    if paths and (detail := _refusal(job)):
-        raise InvalidInput(f"{job}: {', '.join(paths)} {detail}", tuple(FieldFault(path, detail) for path in paths))
+    if not paths or not (detail := _refusal(job)):
+        return False
+    if (
+        not job.finished
+        and restarts.is_asked_for(manifest["metadata"].get("annotations") or {}, Faults())
+        and not suspended
+    ):
+        if not (why := restarts.refusal(job, job.cluster)):
+            return True
+        detail = (
+            f"cannot change by a restart of its pods, because {why}: suspend the job, apply the change, and resume it"
+        )
+    raise InvalidInput(f"{job}: {', '.join(paths)} {detail}", tuple(FieldFault(path, detail) for path in paths))
 
 
 def _refusal(job: Job) -> str:
@@ -44,7 +60,8 @@ def _refusal(job: Job) -> str:
     running = next((work.cluster.name for work in copies if work.state not in _ENDING), "")
     if running or job.state in (*Job.ON_MEMBER, Job.State.RECLAIMING):
         where = f"while the job has a copy{running and f' on {running}'} that may run"
-        return f"cannot change {where}: suspend the job, apply the change when it is suspended, and resume it"
+        restart = f"annotate it {restarts.ON_CHANGE}: {restarts.RESTART} to have its pods restarted at their place"
+        return f"cannot change {where}: suspend the job, apply the change when it is suspended, and resume it; or {restart}"
     if copies or job.charge is not None:
         where = f" on {copies[0].cluster.name}" if copies else ""
         raise Conflict(f"{job}: its last copy{where} is still being stopped; apply the change again when it is gone")

@@ -33,9 +33,17 @@ from jobs.events import announce_jobs, change, job_event
 from jobs.kinds import derived_names, registry, training_runtime
 from jobs.kinds.base import RESOLVED, Kind, Manifest, Reading
 from jobs.models import Dependent, Job, Policy
-from jobs.services.lifecycle import cycle_requests, dependencies, gang_fields, sizes, volume_claims, workload_policy
+from jobs.services.lifecycle import (
+    copy_metadata,
+    cycle_requests,
+    dependencies,
+    gang_fields,
+    sizes,
+    volume_claims,
+    workload_policy,
+)
 from jobs.services.scheduling import entitlements, priorities, queueing
-from jobs.services.submission import actions, deadlines, policy_claims, resizing, spec_changes
+from jobs.services.submission import actions, deadlines, policy_claims, resizing, restarts, spec_changes
 from jobs.services.submission.references import References
 from quotas.core import parsing as quota_trees
 from quotas.core.tree import Tree
@@ -215,6 +223,7 @@ def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
     is_elastic(manifest["metadata"].get("annotations"), faults)
     parse_after(manifest["metadata"].get("annotations"), faults)
     parse_deadline(manifest["metadata"].get("annotations"), datetime.min.replace(tzinfo=UTC), faults)
+    restarts.is_asked_for(manifest["metadata"].get("annotations") or {}, faults)
     return faults.found
 
 
@@ -349,17 +358,32 @@ def _update_job(job: Job, document: _Document, by: str, now: datetime) -> None:
     if wanted is not None:
         # The sizes are decided by themselves; all else of the manifest is compared and stored at the size in force.
         document.manifest, document.reading = resizing.at_size_in_force(job, document.manifest)
-    spec_changes.require_allowed(job, document.manifest, suspended=document.reading.suspended)
+    restarts_pods = spec_changes.require_allowed(job, document.manifest, suspended=document.reading.suspended)
     was = job.suspended
     if wanted is not None:
         resizing.request(job, wanted, by=by, now=now)
         document.manifest, document.reading = resizing.at_size_in_force(job, document.manifest)
     if document.manifest != job.manifest:
+        before, roles = job.manifest, job.roles
         _write_manifest(job, document, by, now, keeps_growing=wanted is not None)
+        if restarts_pods:
+            _restart(job, roles, by, now)
+        else:
+            copy_metadata.order(job, before, now)
     if document.reading.suspended and not was:
         actions.suspend(job, by="apply", now=now)
     elif was and not document.reading.suspended:
         actions.resume(job, by="apply", now=now)
+
+
+def _restart(job: Job, roles_before: list[dict[str, Any]], by: str, now: datetime) -> None:
+    cluster, why = job.cluster, restarts.changed_shape(roles_before, job.roles)
+    if why or cluster is None:
+        detail = (
+            f"cannot change by a restart of its pods, because {why}: suspend the job, apply the change, and resume it"
+        )
+        raise InvalidInput(f"{job}: {detail}", (FieldFault("spec", detail),))
+    restarts.restart(job, cluster, by=by, now=now)
 
 
 def _write_manifest(job: Job, document: _Document, by: str, now: datetime, *, keeps_growing: bool) -> None:

@@ -236,7 +236,7 @@ def test_a_member_that_refuses_the_size_is_asked_again_and_says_why(running, mon
         Work.objects.update(due_at=timezone.now())
         push()
     event = Event.objects.get(reason="ResizeRefused")
-    assert "north refuses the new size" in event.message and "replicas are fixed here" in event.message
+    assert "north refuses the change" in event.message and "replicas are fixed here" in event.message
     assert (event.count, order("llama").resize_done, size("llama")) == (1, 0, 2)
     Work.objects.update(due_at=timezone.now())
     assert push() and workers(running) == 2

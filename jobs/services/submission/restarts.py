@@ -1,0 +1,102 @@
+"""Starts the pods of a placed job anew with a changed spec, at its place: cluster, nodes and quota stay its own.
+
+The former attempt ends as superseded, which is no failure and uses no budget. The next one holds what that one was placed on
+before a pod of it is stopped; its copy is sent once the former one is gone, as of any two attempts on one cluster. The job asks
+for it by an annotation, so that each way of applying has it.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from fleet.changes import events
+from fleet.models import Cluster, Hold
+from jobs.core.failover.rules import Outcome
+from jobs.core.life.jobs import JobEvent
+from jobs.core.life.works import WORK, WorkEvent
+from jobs.core.manifest_fields import Faults, Manifest
+from jobs.core.reasons import Code, Reason
+from jobs.events import announce_jobs, announce_works, record_event
+from jobs.models import Attempt, Binding, Job, Work
+from jobs.services.lifecycle import sizes, transitions, works
+
+ON_CHANGE, RESTART, REFUSE = "convoy.dev/on-change", "Restart", "Refuse"
+"""What becomes of a changed spec while pods of the job run; refused by default."""
+_STATES = (Job.State.DISPATCHED, Job.State.RUNNING, Job.State.BACKOFF)
+_SHAPE = ("name", "replicas", "request", "needs", "divides", "claims")
+"""Of each role what its place and its quota depend on."""
+
+
+def is_asked_for(annotations: Mapping[str, Any], faults: Faults) -> bool:
+    value = annotations.get(ON_CHANGE, REFUSE)
+    if value not in (RESTART, REFUSE):
+        faults.add(f"metadata.annotations.{ON_CHANGE}", f"must be {RESTART} or {REFUSE}, not {value!r}")
+    return bool(value == RESTART)
+
+
+def refusal(job: Job, cluster: Cluster | None) -> str:
+    """Why the job cannot be restarted at its place now, whatever the change; empty: it can."""
+    if job.shares:
+        return "it is divided over clusters"
+    if job.state not in _STATES or cluster is None:
+        return f"it is {job.state}"
+    if cluster.state != Cluster.State.READY or cluster.cordoned or cluster.drained:
+        return f"its cluster {cluster.name} takes no new pods"
+    return ""
+
+
+def changed_shape(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> str:
+    """What of the change needs another place or quota; empty: the new pods fit where the former ones run."""
+    shapes = [{role["name"]: {key: role.get(key) for key in _SHAPE} for role in roles} for roles in (before, after)]
+    names = sorted(name for name in {**shapes[0], **shapes[1]} if shapes[0].get(name) != shapes[1].get(name))
+    return f"role {', '.join(names)} asks for other pods, resources or nodes" if names else ""
+
+
+def restart(job: Job, cluster: Cluster, *, by: str, now: datetime) -> None:
+    """The job is locked and has its new manifest; the caller has asked `refusal` and `changed_shape`."""
+    former, message = job.attempt, f"restarted on {cluster.name} with a changed spec by {by}"
+    held = Hold.objects.filter(job_uid=job.uid, attempt=former).first()
+    labels = Work.objects.filter(job_uid=job.uid, attempt=former).values_list("node_labels", flat=True).first()
+    works.end_attempts([job], Outcome.SUPERSEDED, message, now)
+    works.withdraw_attempt(job, former, now)
+    transitions.enter(job, JobEvent.RESTARTED)
+    job.attempt += 1
+    job.reason = Reason(Code.WAITING_FOR_PURGE, f"{message}: its former pods are being removed").as_json()
+    job.status, job.reclaim, job.unhealthy_since = {}, None, None
+    job.save(update_fields=["state", "attempt", "reason", "status", "reclaim", "unhealthy_since"])
+    _open_attempt(job, cluster, held, labels, now)
+    record_event(job, "Restarted", f"Attempt {job.attempt}: {message}", now)
+    announce_jobs([job], now)
+
+
+def _open_attempt(job: Job, cluster: Cluster, held: Hold | None, node_labels: Manifest | None, now: datetime) -> None:
+    binding = Binding.objects.get(job=job)
+    Binding.objects.filter(pk=binding.pk).update(attempt=job.attempt, scheduled_at=now)
+    place = {"number": job.attempt, "cluster_name": cluster.name, "placed_at": now, "gpus": job.gpus}
+    Attempt.objects.create(job=job, explanation=binding.explanation, **place)
+    pods = sizes.pods_of(job)
+    as_placed = held is not None and held.pods == pods
+    Hold.objects.create(
+        cluster=cluster,
+        job_uid=job.uid,
+        attempt=job.attempt,
+        amounts=held.amounts if held is not None and as_placed else job.total,
+        nodes=held.nodes if held is not None and as_placed else [],
+        pods=pods,
+        made_at=now,
+    )
+    work = Work.objects.create(
+        job_uid=job.uid,
+        attempt=job.attempt,
+        cluster=cluster,
+        api_version=job.api_version,
+        kind=job.kind,
+        namespace=job.namespace,
+        name=job.name,
+        state=WORK.target(WorkEvent.RESTARTED),
+        node_labels=node_labels,
+        due_at=now,
+        created_at=now,
+    )
+    announce_works([work], now)
+    events.enqueue("jobs.push", work.pk)
