@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0035_incident_indexes'),
+        ('jobs', '0037_deadline'),
     ]
 
     operations = [
