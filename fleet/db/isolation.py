@@ -10,7 +10,6 @@ own: what it forgets is tried once too often, no more.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import nullcontext
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -60,8 +59,10 @@ def attempt(
 
 def _try(action: Callable[[], R], savepoint: bool) -> tuple[tuple[R] | None, Exception | None]:
     try:
-        with transaction.atomic() if savepoint and connection.in_atomic_block else nullcontext():
-            return (action(),), None
+        if savepoint and connection.in_atomic_block:
+            with transaction.atomic():
+                return (action(),), None
+        return (action(),), None
     except Exception as e:  # the one place where a failure that is not foreseen is kept from what it is not about
         if not is_contained(e):
             raise

@@ -7,6 +7,7 @@ with a value, None is equal to nothing, as in SQL, and not ``IS NULL`` as in Dja
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from django.core.exceptions import EmptyResultSet
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     Field = models.Field[Any, Any]
 else:
     Field = models.Field
-_LONGEST_LIST = 8
-"""A statement with a longer list of values is built each time, or there would be a text for every length."""
+_LENGTHS = (*range(9), 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+"""A list of values is filled up to the next of these lengths with its last value, which changes no `IN`, so that few texts
+are kept. A statement with a longer list is built each time."""
 
 _populators: Any = _django.get_related_populators  # the stubs are of Django 6, where it takes more
 KEY: Final[Field] = models.BigIntegerField()
@@ -73,17 +75,18 @@ class _Text:
 
 
 class _Statement:
-    """What all have in common: a text for each number of values in the lists."""
+    """What all have in common: a text for each length of the lists, which stand in `IN` conditions only."""
 
     def __init__(self) -> None:
         self._texts: dict[tuple[object, ...], _Text] = {}
 
     def _text(self, values: Mapping[str, Any]) -> _Text:
+        """The statement for these values, whose lists have been filled up."""
         lengths = tuple(len(value) if isinstance(value, list | tuple) else -1 for value in values.values())
         key = (connection.vendor, *values, *lengths)
         if (text := self._texts.get(key)) is None:
             text = self._written(_param(values))
-            if max(lengths, default=0) <= _LONGEST_LIST:
+            if max(lengths, default=0) <= _LENGTHS[-1]:
                 self._texts[key] = text
         return text
 
@@ -100,12 +103,14 @@ class Rows(_Statement, Generic[M]):
 
     def values(self, **values: Any) -> list[tuple[Any, ...]]:
         """The rows as tuples, in the order of the query set's columns."""
+        values = _filled_up(values)
         text = self._text(values)
         rows = _fetched(text, values)
         return [tuple(row) for row in _converted(text, rows)] if text.converters else rows
 
     def objects(self, **values: Any) -> list[M]:
         """The rows as objects."""
+        values = _filled_up(values)
         text = self._text(values)
         rows = _fetched(text, values)
         return list(_instances(text.compiler, _converted(text, rows) if text.converters else rows)) if rows else []
@@ -129,6 +134,7 @@ class Update(_Statement):
 
     def run(self, **values: Any) -> int:
         """Returns how many rows it matched."""
+        values = _filled_up(values)
         text = self._text(values)
         if not text.sql:
             return 0
@@ -149,6 +155,18 @@ class Update(_Statement):
 
 
 _NOTHING = _Text("", (), {})
+
+
+def _filled_up(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _filled_up_list(value) if isinstance(value, list | tuple) and len(value) > _LENGTHS[8] else value
+        for name, value in values.items()
+    }
+
+
+def _filled_up_list(value: Sequence[Any]) -> list[Any]:
+    length = next((length for length in _LENGTHS if length >= len(value)), len(value))
+    return [*value, *repeat(value[-1], length - len(value))]
 
 
 def _param(values: Mapping[str, Any]) -> Param:

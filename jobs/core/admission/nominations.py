@@ -9,7 +9,7 @@ others. Cycles without evictions, present or recent, set nothing aside.
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -105,13 +105,13 @@ class Nominations:
             return None
         return admission_pass.check_quota(self._ledger, unit)
 
-    @contextmanager
-    def own_reservation_lifted(self, gang: Gang) -> Iterator[None]:
+    def own_reservation_lifted(self, gang: Gang) -> AbstractContextManager[None]:
         """Search as if nothing were held for this nominee."""
         hold = self._reserved.get(gang.job_id)
-        if hold is None:
-            yield
-            return
+        return nullcontext() if hold is None else self._lifted(hold)
+
+    @contextmanager
+    def _lifted(self, hold: CapacityHold) -> Iterator[None]:
         self._places.release(hold.key)
         try:
             yield

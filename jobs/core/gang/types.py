@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 
 from fleet.core import devices
 from jobs.core.division.replicas import Division
@@ -13,9 +14,9 @@ from quotas.core import amounts
 from quotas.core.ledger import Charge
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Gang:
-    """A waiting job, with everything a cycle may know of it."""
+    """A waiting job, with everything a cycle may know of it. Without slots: what is derived is asked for again and again."""
 
     job_id: int
     name: str
@@ -62,7 +63,7 @@ class Gang:
     needs_anyhow: GangRequirements | None = None
     """What its pods require of nodes whatever the flavor; set where ``needs`` has the labels of one."""
 
-    @property
+    @cached_property
     def demand(self) -> GangRequirements:
         if self.needs is not None:
             return self.needs
@@ -98,7 +99,7 @@ class Gang:
         """Whether it may start only while its queue is open."""
         return bool(self.leaf) and (self.queued or not self.charged)
 
-    @property
+    @cached_property
     def charge(self) -> Charge:
         """What its leaf is charged when it is admitted."""
         return Charge(self.leaf, amounts.of_job({**self.total, **dict(self.flavors)}), self.preemptible)

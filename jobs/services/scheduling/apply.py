@@ -256,10 +256,17 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
 
 def _count_admitted(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
     for job, placed in pairs:
-        metrics.ADMITTED.labels(job.leaf).inc()
         tracing.placed(job, placed.placement.where, now)
-        if placed.gang.attempt == 0:
-            metrics.ADMISSION_WAIT_SECONDS.labels(job.leaf).observe((now - job.created_at).total_seconds())
+    by_leaf: dict[str, list[tuple[Job, Placed]]] = defaultdict(list)
+    for pair in pairs:
+        by_leaf[pair[0].leaf].append(pair)
+    for leaf, placed_there in by_leaf.items():
+        metrics.ADMITTED.labels(leaf).inc(len(placed_there))
+        first_started = [job for job, placed in placed_there if placed.gang.attempt == 0]
+        if first_started:
+            histogram = metrics.ADMISSION_WAIT_SECONDS.labels(leaf)
+            for job in first_started:
+                histogram.observe((now - job.created_at).total_seconds())
 
 
 def _enqueue_pushes(by_cluster: Mapping[int, Sequence[int]]) -> None:

@@ -86,11 +86,18 @@ def test_it_takes_lists_of_any_length(clusters, count):
     assert len(query.values(uids=uids[:1])) == min(count, 1)
 
 
-def test_it_keeps_the_texts_of_short_lists_whichever_length_comes_first():
+def test_it_keeps_few_texts_for_lists_of_all_lengths_whichever_comes_first():
+    rows = [row.pk for row in said(70)]
     query = prepared.Rows(lambda param: Event.objects.filter(pk__in=param("pks", KEY)).values_list("pk"))
-    for count in range(40, 0, -1):
-        query.values(pks=list(range(count)))
-    assert sorted(lengths[-1] for lengths in query._texts) == list(range(1, 9))
+    for count in (*range(70, 0, -1), *range(1, 71)):
+        assert {pk for (pk,) in query.values(pks=rows[:count])} == set(rows[:count])
+    assert sorted(lengths[-1] for lengths in query._texts) == [*range(1, 9), 12, 16, 24, 32, 48, 64, 96]
+
+
+def test_it_takes_a_list_longer_than_any_it_keeps_a_text_for():
+    query = prepared.Rows(lambda param: Event.objects.filter(pk__in=param("pks", KEY)).values_list("pk"))
+    assert query.values(pks=list(range(-5_000, 0))) == []
+    assert not query._texts
 
 
 def test_it_updates_the_rows_that_match_and_says_how_many():

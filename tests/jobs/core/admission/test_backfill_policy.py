@@ -61,7 +61,7 @@ class Yard:
         asked = {"workers": whole, "gpus": GPUS} if whole and not rest else {"workers": gpus, "gpus": 1}
         said = lasts * MINUTE if known else None
         made = gang(f"j{job:03}", masters=0, job_id=job, runtime_s=said, priority=priority, **asked)
-        made = Gang(**{**_fields(made), "queued_at": self.time})
+        made = replace(made, queued_at=self.time)
         self.waiting[job], self.lasting[job] = made, lasts
         self.kept.put(made)
 
@@ -100,10 +100,6 @@ class Yard:
                 self.submit(job, gpus, lasts, known=known)
             self.cycle()
         return self.starts
-
-
-def _fields(made: Gang) -> dict[str, object]:
-    return {name: getattr(made, name) for name in Gang.__slots__}
 
 
 traffic = st.lists(st.tuples(st.integers(0, 40), st.sampled_from([1, 2, 4, 8, 12]), st.integers(1, 40)), max_size=20)
