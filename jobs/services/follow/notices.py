@@ -8,13 +8,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from fleet.changes import events
-from fleet.db import bulk, isolation
+from fleet.db import bulk, isolation, prepared
+from fleet.db.prepared import TIME, UID, Param
 from fleet.errors import InvalidInput
 from fleet.models import Cluster, Pod
 from jobs import metrics, snapshot
@@ -109,18 +111,25 @@ def _line(job: Job, rows: Sequence[Notice]) -> events.Line:
     return job_event(job, "ReclaimNotice", message, warning=True)
 
 
+def _recent_notices(param: Param) -> QuerySet[Notice, Any]:
+    recent = Q(deadline__gt=param("since", TIME), at__lte=param("now", TIME)) | Q(stopped_at__isnull=False)
+    rows = Notice.objects.filter(recent, job__uid__in=param("uids", UID)).order_by()
+    return rows.values_list("job__uid", "attempt", "scope", "stopped_at")
+
+
+_RECENT_NOTICES = prepared.Rows(_recent_notices)
+
+
 def told_to_stop(keys: Iterable[Key], now: datetime) -> dict[Key, Scope]:
     """Which of these attempts were given notice so recently that their end is an answer to it."""
     wanted = set(keys)
     if not wanted:
         return {}
-    rows = Notice.objects.filter(job__uid__in={uid for uid, _ in wanted}, deadline__gt=now - AFTERWARDS, at__lte=now)
     scopes: dict[Key, Scope] = {}
-    for uid, attempt, scope in rows.order_by().values_list("job__uid", "attempt", "scope"):
+    uids = list({uid for uid, _ in wanted})
+    for uid, attempt, scope, stopped_at in _RECENT_NOTICES.values(uids=uids, since=now - AFTERWARDS, now=now):
         if scopes.get((uid, attempt)) is not Scope.JOB:
-            scopes[uid, attempt] = Scope(scope)
-    stopped = Notice.objects.filter(job__uid__in={uid for uid, _ in wanted}, stopped_at__isnull=False)
-    scopes |= {(uid, attempt): Scope.JOB for uid, attempt in stopped.order_by().values_list("job__uid", "attempt")}
+            scopes[uid, attempt] = Scope.JOB if stopped_at else Scope(scope)
     return {key: scope for key, scope in scopes.items() if key in wanted}
 
 
