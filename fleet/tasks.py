@@ -7,7 +7,7 @@ from celery import shared_task
 
 from fleet.db import clock
 from fleet.services.auditing import audit_chain, audit_sinks
-from fleet.services.clusters import health, member_tokens, rediscovery
+from fleet.services.clusters import agents, health, member_tokens, rediscovery
 from fleet.services.logs import reading
 from fleet.services.operations import processes
 from fleet.services.operations.exclusive import exclusive
@@ -31,6 +31,7 @@ def check_clusters() -> None:
     with exclusive("fleet.check_clusters", now, _CHECK_TERM) as is_ours:
         if is_ours:
             health.check_all(now)
+            agents.start(clock.now())
     rediscovery.start(now, random.Random())  # noqa: S311 - spreads requests over time, keeps no secret
 
 

@@ -14,12 +14,11 @@ from pathlib import Path
 import structlog
 
 from fleet.errors import ConvoyError
-from fleet.member import kubeconfig
+from fleet.member import in_pod, kubeconfig
 from fleet.member.client import Access
 from supervisor import running
 from supervisor.core.signals import NOTICE_S
 
-ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 TOKEN_S = 30.0
 """How often the token's file is read again."""
 
@@ -79,13 +78,7 @@ def _notice(text: str) -> tuple[str, float]:
 
 
 def _access(path: Path | None, context: str, environ: Mapping[str, str]) -> Access:
-    if path is not None:
-        return kubeconfig.parse(path.read_text(), context)
-    host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT", "443")
-    if not host:
-        raise ValueError("not in a pod: give --kubeconfig")
-    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    return Access(server, ca_pem=(ACCOUNT / "ca.crt").read_text(), token=(ACCOUNT / "token").read_text().strip())
+    return kubeconfig.parse(path.read_text(), context) if path is not None else in_pod.access(environ)
 
 
 if __name__ == "__main__":

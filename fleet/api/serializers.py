@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from fleet.core import devices, token_scopes
 from fleet.errors import FieldFault, InvalidInput
-from fleet.models import Cluster, Event, Node, Token, credentials_state
+from fleet.models import Cluster, Event, Node, Token, agent_state, credentials_state
 
 
 class CountSerializer(serializers.Serializer[Any]):
@@ -91,17 +91,29 @@ class CredentialsStateSerializer(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField(allow_null=True)
 
 
+class AgentStateSerializer(serializers.Serializer[Any]):
+    answers = serializers.BooleanField(help_text="whether an agent in the cluster answers the fleet's renewals")
+    reason = serializers.CharField()
+    message = serializers.CharField()
+    seen_at = serializers.DateTimeField(allow_null=True, help_text="the last renewal that it answered")
+
+
 class ClusterDetailSerializer(ClusterSerializer):
     permissions = PermissionSerializer(many=True, read_only=True)
     credentials = serializers.SerializerMethodField(help_text="as the condition ShortLivedCredentials; never the token")
+    agent = serializers.SerializerMethodField(help_text="as the condition FencingAgent")
 
     class Meta(ClusterSerializer.Meta):
-        fields = (*ClusterSerializer.Meta.fields, "permissions", "credentials")
+        fields = (*ClusterSerializer.Meta.fields, "permissions", "credentials", "agent")
         read_only_fields = fields
 
     @extend_schema_field(CredentialsStateSerializer)
     def get_credentials(self, cluster: Cluster) -> Mapping[str, Any]:
         return CredentialsStateSerializer(credentials_state(cluster)).data
+
+    @extend_schema_field(AgentStateSerializer)
+    def get_agent(self, cluster: Cluster) -> Mapping[str, Any]:
+        return AgentStateSerializer(agent_state(cluster)).data
 
 
 class JoinSerializer(serializers.Serializer[Any]):

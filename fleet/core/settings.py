@@ -99,6 +99,14 @@ class MemberSettings:
         "seconds that the tokens last which the fleet asks members for, 600 at least; 0: it uses what they were joined with",
         most=86400,
     )
+    fence_s: int = setting(
+        120,
+        "CONVOY_FENCE_S",
+        "seconds without word from the fleet after which the agent in a member stops jobs of policies with `Fence`; longer "
+        "than any upgrade or outage of the control plane that these jobs are to outlive",
+        least=20,
+        most=3600,
+    )
     discovery_interval_s: float = setting(
         600.0,
         "CONVOY_DISCOVERY_INTERVAL_S",

@@ -9,6 +9,7 @@ from fleet.models.field_owners import FieldOwners
 from fleet.models.hold import Hold
 from fleet.models.identity import Identity
 from fleet.models.journal import JournalEntry
+from fleet.models.member_agent import AgentState, MemberAgent, agent_state
 from fleet.models.member_credentials import CredentialsState, MemberCredentials, credentials_state
 from fleet.models.namespace_policy import NamespacePolicy
 from fleet.models.node import Node
@@ -35,6 +36,9 @@ __all__ = [
     "LeaseRequests",
     "LoginCode",
     "CredentialsState",
+    "AgentState",
+    "MemberAgent",
+    "agent_state",
     "MemberCredentials",
     "credentials_state",
     "NamespacePolicy",

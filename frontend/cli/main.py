@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from frontend.cli.commands import (
+    agent,
     alias,
     apply,
     audit,
@@ -97,6 +98,7 @@ app.command("credential")(kubeconfig.credential)
 app.command("config")(login.show_config)
 app.command("alias")(alias.alias)
 app.command("completion")(completion.completion)
+app.command("agent", context_settings=agent.PASSED_ON)(agent.agent)
 
 
 def main() -> None:

@@ -68,6 +68,10 @@ class Work(models.Model):
     """The last of these changes that the copy has; below ``resize_wanted`` it has to be brought up to date."""
     stale_metadata = models.JSONField(null=True, blank=True)
     """``{labels: [...], annotations: [...]}``: what the copy still has and its job's manifest has no more; null: nothing."""
+    fenced = models.BooleanField(default=False, db_default=False)
+    """Whether it was sent so that the agent in the member stops its copy when the fleet is silent there."""
+    stopped_at = models.DateTimeField(null=True, blank=True)
+    """When it was reported that the agent has stopped the copy."""
     created_at = models.DateTimeField()
     applied_at = models.DateTimeField(null=True, blank=True)
     resource_version = models.BigIntegerField(default=0)
@@ -86,6 +90,7 @@ class Work(models.Model):
                 condition=models.Q(resize_wanted__gt=models.F("resize_done")),
                 name="works_resizing",
             ),
+            models.Index(fields=["stopped_at"], condition=models.Q(stopped_at__isnull=False), name="works_stopped"),
         ]
 
     def __str__(self) -> str:

@@ -21,7 +21,7 @@ from fleet.kube.schema.schemas import Schema
 from fleet.kube.server.kinds import Object, Write
 from fleet.kube.tables import AGE, Column
 from fleet.kubeapi.objects.kinds import RowKind, head, stamp
-from fleet.models import Cluster, credentials_state
+from fleet.models import Cluster, agent_state, credentials_state
 from fleet.services.clusters import clusters
 
 CLUSTERS = Resource("cluster.karmada.io", "v1alpha1", "clusters", "Cluster", namespaced=False)
@@ -92,7 +92,9 @@ class Clusters(RowKind):
         return schemas.of_kind(DOCUMENT)
 
     def rows(self) -> QuerySet[Any]:
-        return Cluster.objects.select_related("credentials").defer("access", "permissions", "credentials__joined")
+        return Cluster.objects.select_related("credentials", "agent").defer(
+            "access", "permissions", "credentials__joined"
+        )
 
     def render(self, row: Cluster) -> Object:
         spec = {
@@ -117,7 +119,7 @@ class Clusters(RowKind):
                 "kubernetesVersion": row.version,
                 **_capabilities(row),
                 "apiEnablements": enablements,
-                "conditions": [_readiness(row), _freshness(row), _dispatch(row), _credentials(row)],
+                "conditions": [_readiness(row), _freshness(row), _dispatch(row), _credentials(row), _agent(row)],
             },
         }
 
@@ -238,6 +240,18 @@ def _credentials(row: Cluster) -> Object:
         "reason": state.reason,
         "message": state.message,
         "lastTransitionTime": stamp(state.since),
+    }
+
+
+def _agent(row: Cluster) -> Object:
+    """Whether jobs of policies with Fence are stopped there when the fleet is silent."""
+    state = agent_state(row)
+    return {
+        "type": "FencingAgent",
+        "status": "True" if state.answers else "False",
+        "reason": state.reason,
+        "message": state.message,
+        "lastTransitionTime": stamp(state.seen_at or row.joined_at),
     }
 
 

@@ -189,6 +189,8 @@ def _cluster(run: Session, item: Item) -> None:
     _pair(run, "Impersonation", "yes" if item.get("impersonation") else "no")
     credentials = item.get("credentials") or {}
     _pair(run, "Credentials", f"{credentials.get('reason')}: {credentials.get('message')}" if credentials else "")
+    agent = item.get("agent") or {}
+    _pair(run, "Agent", f"{agent.get('reason')}: {agent.get('message')}" if agent else "")
     _pair(run, "Version", item.get("version"))
     _pair(run, "Region", item.get("region"))
     _pair(run, "Zone", item.get("zone"))

@@ -19,6 +19,7 @@ from jobs.core.failover.rules import PurgeMode
 from jobs.core.manifest_fields import Faults
 from jobs.core.policies import data_placement, preferences, state_preservation, unreachable
 from jobs.core.policies.state_preservation import StateRule
+from jobs.core.policies.unreachable import Unreachable
 from jobs.core.taints import Toleration
 
 GROUPS = ("policy.one.alibabacloud.com/v1alpha1", "policy.karmada.io/v1alpha1")
@@ -113,8 +114,8 @@ class PolicySpec:
     """How many failures of a cause end a job; of the others as many as the fleet says."""
     data_anywhere: bool = False
     """Jobs may run where the data of their volume claims is not."""
-    waits_for_cluster: bool = False
-    """Jobs are not started elsewhere while a copy of them may run in a cluster that does not answer."""
+    unreachable: Unreachable = Unreachable.REPLACE
+    """Whether jobs are started elsewhere while a copy of them may run in a cluster that does not answer."""
     state_rules: tuple[StateRule, ...] = ()
     """Which state of an attempt the later ones get."""
     faults: tuple[FieldFault, ...] = field(default=())
@@ -162,7 +163,7 @@ def parse_propagation_policy(manifest: Mapping[str, Any], known_kinds: Sequence[
         max_attempts=_max_attempts(_annotations(manifest.get("metadata")), faults),
         failure_budgets=_failure_budgets(_annotations(manifest.get("metadata")), faults),
         data_anywhere=data_placement.is_anywhere(_annotations(manifest.get("metadata")), faults),
-        waits_for_cluster=unreachable.waits(_annotations(manifest.get("metadata")), faults),
+        unreachable=unreachable.read(_annotations(manifest.get("metadata")), faults),
         state_rules=state_preservation.read(failover, faults),
         faults=tuple(faults.found),
     )

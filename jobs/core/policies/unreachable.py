@@ -1,15 +1,24 @@
-"""Whether a job is started elsewhere while its copy may still run in a cluster that does not answer; pure."""
+"""What happens to a job whose cluster does not answer, while its copy there may still run; pure."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from jobs.core.manifest_fields import Faults
 
 UNREACHABLE = "convoy.dev/unreachable-cluster"
-"""Annotation of a policy. ``Replace`` (default) accepts that two copies run until the cluster answers; ``Wait`` does not."""
-_REPLACE, _WAIT = "Replace", "Wait"
+"""Annotation of a policy; its values are those of `Unreachable`."""
 
 
-def waits(annotations: object, faults: Faults) -> bool:
+class Unreachable(StrEnum):
+    REPLACE = "Replace"
+    """The job is started elsewhere; two copies may run until the cluster answers. The default."""
+    WAIT = "Wait"
+    """No other copy is started while one may run."""
+    FENCE = "Fence"
+    """As Wait, until the agent in the cluster must have stopped the copy there."""
+
+
+def read(annotations: object, faults: Faults) -> Unreachable:
     value = annotations.get(UNREACHABLE) if isinstance(annotations, Mapping) else None
-    faults.one_of(value, f"metadata.annotations.{UNREACHABLE}", (_REPLACE, _WAIT))
-    return value == _WAIT
+    faults.one_of(value, f"metadata.annotations.{UNREACHABLE}", tuple(Unreachable))
+    return Unreachable(value) if value in tuple(Unreachable) else Unreachable.REPLACE

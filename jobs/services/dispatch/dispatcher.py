@@ -17,13 +17,13 @@ from django.db.models import QuerySet
 from structlog import get_logger
 
 from fleet.changes import events
-from fleet.core.members.health import UNJUDGED
+from fleet.core.members import fence
 from fleet.db import prepared
 from fleet.db.prepared import JSON, NUMBER, TEXT, UID, Param
 from fleet.kube.resources import RESERVATIONS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
-from fleet.models import Identity
+from fleet.models import Cluster, Identity
 from fleet.services.authorization import namespace_policies
 from fleet.services.clusters import freshness
 from fleet.services.members import event_handlers, impersonation, member_clients
@@ -37,7 +37,7 @@ from jobs.core.policies.overrides_apply import CannotOverride
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, announce_works, record_event
 from jobs.kinds import gangs, registry
-from jobs.kinds.base import Kind, Manifest, Phase, Role
+from jobs.kinds.base import Kind, Manifest, Phase, Role, set_metadata
 from jobs.models import Job, Work
 from jobs.services.dispatch import (
     dependents,
@@ -64,6 +64,7 @@ from jobs.services.failover import division, failover
 from jobs.services.lifecycle import (
     charges,
     cycle_requests,
+    fences,
     provenance,
     sizes,
     transitions,
@@ -181,21 +182,26 @@ def _act_on_state(work: Work, job: Job | None, clock: Clock) -> None:
 def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
     """Moves the work to state Sending and returns True, unless a copy of an older attempt may still run (invariant I4).
 
-    A copy on an unreachable cluster does not block, unless the policy waits: its older attempt number fences it. A copy on a
-    cluster that Convoy cannot judge because of a fault of its own probably still runs. It blocks, unless that is drained.
+    A copy on an unreachable cluster does not block, unless the policy waits (`fences.may_run`): its older attempt number fences
+    it. A copy on a cluster that Convoy cannot judge because of a fault of its own probably still runs. It blocks, unless that
+    is drained.
     """
-    waits = work.attempt > 1 and spec_of(job).waits_for_cluster
-    blocker = works.older_copy(work, job, waits=waits) if work.attempt > 1 else None
+
+    def may_run(copy: Work) -> bool:
+        return fences.may_run(job, copy, now)
+
+    blocker = works.older_copy(work, job, may_run=may_run) if work.attempt > 1 else None
     if blocker is not None:
         works.give_back(work, now, wait_s=2.0)
         message = f"attempt {blocker.attempt} is being removed from {blocker.cluster.name} first"
-        if waits or blocker.cluster.state_reason in UNJUDGED:
+        if blocker.cluster.state != Cluster.State.READY:
             message += f", which is {blocker.cluster.state} ({blocker.cluster.state_reason})"
         _record_reason(job, work, Code.WAITING_FOR_PURGE, message, now)
         return False
     with transaction.atomic():
-        if works.advance(work, WorkEvent.BEGUN, marked=True):
-            work.marked = True
+        fenced = fences.is_wanted(job, work.cluster, now)
+        if works.advance(work, WorkEvent.BEGUN, marked=True, fenced=fenced):
+            work.marked, work.fenced = True, fenced
             announce_works([work], now)
             return True
     works.give_back(work, now, wait_s=0)
@@ -238,6 +244,8 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
         dependents.send(client, rows, author)
     body = member_objects.manifest(kind, written, member_objects.labels(Identity.here(), uid, attempt))
     provenance.put_marks(kind, body, work)
+    if work.fenced:
+        set_metadata(body, "labels", {fence.LABEL: fence.DEPENDS})
     service_accounts.check(member_clients.client(work.cluster), kind, body)
     handed_over = preserved_state.write(kind, body, job, work, spec.state_rules)
     share = division.share_of(job, attempt)

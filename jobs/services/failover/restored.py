@@ -11,6 +11,7 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef
 from structlog import get_logger
 
+from fleet.core.members import fence
 from fleet.models import Cluster, Hold, Pod
 from jobs.core.failover.rules import Outcome
 from jobs.core.life.jobs import JOB, JobEvent
@@ -100,6 +101,7 @@ def _record(job: Job, cluster: Cluster, copy: Manifest, now: datetime) -> Work:
         name=job.name,
         state=WORK.target(WorkEvent.ADOPTED),
         marked=True,
+        fenced=(copy["metadata"].get("labels") or {}).get(fence.LABEL) == fence.DEPENDS,
         object_uid=str(copy["metadata"].get("uid") or ""),
         due_at=now,
         created_at=now,

@@ -18,30 +18,38 @@ from jobs.core.failover.rules import Outcome, leaves_cluster_at
 from jobs.core.life.jobs import JobEvent
 from jobs.core.life.works import WorkEvent
 from jobs.core.policies.propagation import PolicySpec
+from jobs.core.policies.unreachable import Unreachable
 from jobs.events import announce_jobs, record_event
 from jobs.models import Attempt, Job, Work
 from jobs.services.lifecycle import transitions, works
+from jobs.services.lifecycle.fences import Fence
 from jobs.snapshot import spec_of, taints_of
 
 _UNSENT = (*Job.WAITING, Job.State.SUSPENDED, Job.State.PLACED, Job.State.RECLAIMING)
 """States of a job whose latest attempt need not have been sent."""
 
 
-def leaves_at(job: Job, cluster: Cluster) -> datetime | None:
+def leaves_at(job: Job, cluster: Cluster, fence: Fence | None = None) -> datetime | None:
     """When the job has to leave the cluster because of its taints. None: it may stay.
 
     The toleration of the policy's application failover also applies to a lost cluster. A policy may say that its jobs wait for
-    a cluster that does not answer; to drain that cluster says that its copies run no more.
+    a cluster that does not answer, for good or until the agent there must have stopped the copy; to drain that cluster says
+    that its copies run no more. ``fence`` is that of the cluster, where it was read already.
     """
     spec = spec_of(job)
-    return None if spec.waits_for_cluster and _is_cut_off(cluster) else _tolerated_until(spec, cluster)
+    tolerated = _tolerated_until(spec, cluster)
+    if tolerated is None or spec.unreachable is Unreachable.REPLACE or not _is_cut_off(cluster):
+        return tolerated
+    over = (fence or Fence(cluster, [job.uid])).over_at(job, spec)
+    return max(tolerated, over) if over is not None else None
 
 
-def waits_for(job: Job, cluster: Cluster, now: datetime) -> bool:
+def waits_for(job: Job, cluster: Cluster, now: datetime, fence: Fence | None = None) -> bool:
     """Whether the job stays only because its policy waits for the cluster."""
-    spec = spec_of(job)
-    at = _tolerated_until(spec, cluster) if spec.waits_for_cluster and _is_cut_off(cluster) else None
-    return at is not None and at <= now
+    if not _is_cut_off(cluster):
+        return False
+    tolerated = _tolerated_until(spec_of(job), cluster)
+    return tolerated is not None and tolerated <= now and may_stay(job, cluster, now, fence)
 
 
 def _is_cut_off(cluster: Cluster) -> bool:
@@ -54,8 +62,8 @@ def _tolerated_until(spec: PolicySpec, cluster: Cluster) -> datetime | None:
     return leaves_cluster_at(taints_of(cluster.taints), spec.tolerations, default_s)
 
 
-def may_stay(job: Job, cluster: Cluster, now: datetime) -> bool:
-    at = leaves_at(job, cluster)
+def may_stay(job: Job, cluster: Cluster, now: datetime, fence: Fence | None = None) -> bool:
+    at = leaves_at(job, cluster, fence)
     return at is None or at > now
 
 
@@ -83,7 +91,9 @@ def _adopt(job: Job, now: datetime) -> bool:
 
 def _left_behind() -> QuerySet[Job]:
     same_attempt = {"job_uid": OuterRef("uid"), "attempt": OuterRef("attempt")}
-    applied = Work.objects.filter(**same_attempt, state=Work.State.APPLIED, cluster__state=Cluster.State.READY)
+    # A fenced copy was left when its agent must have stopped it: it is resumed only if its member reports that it runs.
+    sent = Work.objects.filter(**same_attempt, state=Work.State.APPLIED, fenced=False)
+    applied = sent.filter(cluster__state=Cluster.State.READY)
     lost = Attempt.objects.filter(job=OuterRef("pk"), number=OuterRef("attempt"), outcome=Outcome.LOST)
     waiting = Job.objects.filter(state__in=Job.WAITING, attempt__gt=0, shares=[], suspended=False)
     return (
@@ -100,7 +110,7 @@ def copy_of(job: Job, attempt: int, *, succeeded: bool = False) -> Work | None:
     With ``succeeded`` the work may be in any state, because the last report of a copy may arrive after its removal.
     """
     works_of_attempt = Work.objects.filter(job_uid=job.uid, attempt=attempt)
-    sent = works_of_attempt if succeeded else works_of_attempt.filter(state=Work.State.APPLIED)
+    sent = works_of_attempt if succeeded else works_of_attempt.filter(state=Work.State.APPLIED, stopped_at=None)
     return sent.select_related("cluster").defer("cluster__access").first()
 
 

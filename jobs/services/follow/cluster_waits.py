@@ -6,32 +6,42 @@ from django.db import transaction
 
 from fleet.db import isolation
 from fleet.models import Cluster
-from jobs.core.policies.unreachable import UNREACHABLE
+from jobs.core.policies.unreachable import UNREACHABLE, Unreachable
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, record_event
 from jobs.models import Job
+from jobs.services.lifecycle.fences import Fence
 from jobs.services.lifecycle.locks import lock_jobs
+from jobs.snapshot import spec_of
 
 _EXPLAINED = (Job.State.RUNNING, Job.State.DISPATCHED)
 """States in which no other reason is more important."""
 
 
 @transaction.atomic
-def explain(job: Job, cluster: Cluster, now: datetime) -> None:
+def explain(job: Job, cluster: Cluster, fence: Fence, now: datetime) -> None:
     """Gives the job the reason, once for each time that the cluster is lost."""
     if job.state not in _EXPLAINED or job.reason_code == Code.WAITING_FOR_CLUSTER:
         return
     rows = Job.objects.filter(pk=job.pk, attempt=job.attempt, state=job.state, cluster=cluster)
     if not lock_jobs(rows):
         return
-    message = (
-        f"{cluster.name} does not answer, and the policy says {UNREACHABLE}: Wait: no other copy is started while the one there"
-        f" may run. It goes on once {cluster.name} answers; draining or detaching {cluster.name} moves it"
-    )
+    message = _message(job, cluster.name, fence)
     rows.update(reason=Reason(Code.WAITING_FOR_CLUSTER, message).as_json())
     record_event(job, "WaitsForCluster", message, now, warning=True)
     job.refresh_from_db()
     announce_jobs([job], now)
+
+
+def _message(job: Job, cluster: str, fence: Fence) -> str:
+    spec = spec_of(job)
+    policy, over = spec.unreachable, fence.over_at(job, spec)
+    waits = f"{cluster} does not answer, and the policy says {UNREACHABLE}: {policy}: no other copy is started while the one"
+    waits += " there may run"
+    if over is not None:
+        return f"{waits}, which the agent there stops by {over:%H:%M:%S} UTC; draining or detaching {cluster} moves it before"
+    no_agent = f"; no agent in {cluster} is known to stop it" if policy is Unreachable.FENCE else ""
+    return f"{waits}{no_agent}. It goes on once {cluster} answers; draining or detaching {cluster} moves it"
 
 
 def end(now: datetime) -> int:

@@ -23,8 +23,9 @@ from jobs.kinds.base import Phase
 from jobs.models import Job, Work
 from jobs.services.failover import crash_loops, eviction_rate, failover, returns
 from jobs.services.failover.crash_loops import CrashLoop
-from jobs.services.follow import cluster_waits, division_health
+from jobs.services.follow import cluster_waits, division_health, fenced
 from jobs.services.lifecycle import works
+from jobs.services.lifecycle.fences import Fence
 from jobs.services.lifecycle.locks import lock_jobs
 from jobs.snapshot import spec_of, taints_of
 
@@ -137,10 +138,12 @@ def _move_from(cluster: Cluster, now: datetime) -> int:
         shares=[], cluster=cluster, state__in=Job.ON_MEMBER, suspended=False, deleting_at__isnull=True
     ).select_related("policy")
 
+    fence = Fence(cluster)
+
     def leaves(job: Job) -> Job | None:
-        if returns.waits_for(job, cluster, now):
-            cluster_waits.explain(job, cluster, now)
-        return None if returns.may_stay(job, cluster, now) else job
+        if returns.waits_for(job, cluster, now, fence):
+            cluster_waits.explain(job, cluster, fence, now)
+        return None if returns.may_stay(job, cluster, now, fence) else job
 
     jobs = isolation.each("failover.may_stay", rows.order_by("-priority", "pk"), leaves, now)
     due, moved = [job for job in jobs if job is not None], 0
@@ -212,6 +215,6 @@ def _move_detached(now: datetime) -> int:
 
 CHECKS = (
     division_health.check, _move_unhealthy, _move_from_lost_clusters, _move_never_started, _move_detached,
-    cluster_waits.end,
+    cluster_waits.end, fenced.move,
 )  # fmt: skip
 """The checks of a pass. They are independent of each other."""

@@ -31,7 +31,7 @@ from jobs.models import Job, Work
 from jobs.runtime.notices import Scope
 from jobs.services.dispatch import service_accounts
 from jobs.services.failover import crash_loops, division, evidence, failover, returns
-from jobs.services.follow import division_status, health, member_copies, notices, refusals, status_rows
+from jobs.services.follow import division_status, fenced, health, member_copies, notices, refusals, status_rows
 from jobs.services.follow.division_status import PodsSeen
 from jobs.services.follow.status_batch import Key, StatusBatch
 from jobs.services.follow.status_rows import RunningPods
@@ -69,6 +69,7 @@ class JobEventHandler:
         # Jobs are locked before their pods are counted. Otherwise two batches could each write a state from an outdated count.
         jobs = {job.uid: job for job in status_rows.lock_jobs(uid for (uid, _), _ in (*copies, *newer))}
         copies += member_copies.adopt(cluster_id, resource, jobs, newer, now)
+        fenced.note(cluster_id, copies, now)
         running = status_rows.count_running(cluster_id, jobs)
         failed = {key for key, copy in copies if key[0] in jobs and _has_newly_failed(jobs[key[0]], copy)}
         reports = [(jobs[uid], copy.get("status") or {}) for (uid, _), copy in copies if uid in jobs]

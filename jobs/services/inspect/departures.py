@@ -15,10 +15,11 @@ from fleet.models import Cluster
 from jobs import snapshot
 from jobs.core.failover.rules import leaves_cluster_at
 from jobs.core.gang.types import Gang
-from jobs.core.policies.unreachable import UNREACHABLE
+from jobs.core.policies.unreachable import UNREACHABLE, Unreachable
 from jobs.core.reasons import Code, Reason
 from jobs.core.taints import Taint
 from jobs.models import Job
+from jobs.services.lifecycle.fences import Fence
 
 _LOST, _DRAINED = Taint(UNREACHABLE_TAINT, "NoExecute"), Taint(*tags.DRAIN)
 
@@ -33,14 +34,24 @@ class Departures:
 
 def of_lost(name: str) -> Departures:
     cluster, jobs = _on(name, _LOST)
-    waiting = {} if cluster.drained else {job.pk: job for job in jobs if snapshot.spec_of(job).waits_for_cluster}
-    reason = Reason(
+    fence = Fence(cluster)
+    waiting = {} if cluster.drained else {job.pk: _reason(job, name) for job in jobs if _would_wait(job, fence)}
+    return Departures(_gangs([job for job in jobs if job.pk not in waiting]), waiting)
+
+
+def _would_wait(job: Job, fence: Fence) -> bool:
+    spec = snapshot.spec_of(job)
+    return spec.unreachable is not Unreachable.REPLACE and fence.over_at(job, spec) is None
+
+
+def _reason(job: Job, cluster: str) -> Reason:
+    policy = snapshot.spec_of(job).unreachable
+    no_agent = ", which no agent there is known to stop" if policy is Unreachable.FENCE else ""
+    return Reason(
         Code.WAITING_FOR_CLUSTER,
-        f"{name} would not answer, and the policy says {UNREACHABLE}: Wait: no other copy is started while the one there may"
-        f" run; draining or detaching {name} moves it",
+        f"{cluster} would not answer, and the policy says {UNREACHABLE}: {policy}: no other copy is started while the one there"
+        f" may run{no_agent}; draining or detaching {cluster} moves it",
     )
-    leaving = _gangs([job for job in jobs if job.pk not in waiting])
-    return Departures(leaving, dict.fromkeys(waiting, reason))
 
 
 def of_drained(name: str) -> Departures:

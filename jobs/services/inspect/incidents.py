@@ -18,6 +18,7 @@ from jobs.core.failover.incidents import OF_JOB, OUTAGES, IncidentKind
 from jobs.models import Attempt, Incident, Job, Notice
 from jobs.services.failover import returns
 from jobs.services.failover.incidents import away
+from jobs.services.lifecycle.fences import Fence
 
 MOST = 500
 """Attempts, and jobs that stay, that a story lists."""
@@ -201,9 +202,10 @@ def _staying(incident: Incident, namespaces: Namespaces) -> list[Staying]:
     if namespaces is not None:
         rows = rows.filter(namespace__in=list(namespaces))
     jobs = rows.select_related("policy").order_by("-priority", "pk")[: MOST + 1]
-    staying = [_stays(job, cluster) for job in jobs]
+    fence = Fence(cluster)
+    staying = [_stays(job, cluster, fence) for job in jobs]
     return sorted(staying, key=lambda each: (each.leaves_at is None, each.leaves_at or incident.began_at))
 
 
-def _stays(job: Job, cluster: Cluster) -> Staying:
-    return Staying(str(job.uid), job.namespace, job.name, job.gpus, returns.leaves_at(job, cluster))
+def _stays(job: Job, cluster: Cluster, fence: Fence) -> Staying:
+    return Staying(str(job.uid), job.namespace, job.name, job.gpus, returns.leaves_at(job, cluster, fence))

@@ -9,8 +9,10 @@ from datetime import datetime
 from enum import StrEnum
 
 from fleet.models import Cluster
+from jobs import snapshot
 from jobs.core.division import shares
 from jobs.core.failover.rules import Outcome
+from jobs.core.policies.unreachable import Unreachable
 from jobs.models import Attempt, Job, Work
 
 POSSIBLE, OVER = "TwoCopiesPossible", "TwoCopiesOver"
@@ -55,6 +57,9 @@ def beside(job: Job, *, sending: int | None = None) -> list[OtherCopy]:
         return []
     attempts = {each.number: each for each in Attempt.objects.filter(job=job)}
     former = [work for work in copies if work.attempt not in counting and _is_replaced(job, work.attempt)]
+    if any(work.fenced for work in former) and snapshot.spec_of(job).unreachable is Unreachable.FENCE:
+        # The next attempt was sent only when the agent there must have stopped it.
+        former = [work for work in former if not work.fenced]
     former.sort(key=lambda work: work.attempt)
     # The shares of a divided job that were sent before this one was lost do other parts of the work.
     others = (_other(work, attempts.get(work.attempt), max(current)) for work in former if max(current) > work.attempt)

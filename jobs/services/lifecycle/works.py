@@ -6,7 +6,7 @@ a worker that died. Results are recorded under the claim only.
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
@@ -316,20 +316,20 @@ def correct_outcome(job: Job, attempt: int, outcome: Outcome, message: str, now:
     attempts.update(ended_at=now, outcome=outcome, message=message[:500], **Attempt.NO_FAILURE)
 
 
-def older_copy(work: Work, job: Job, *, waits: bool) -> Work | None:
+def older_copy(work: Work, job: Job, *, may_run: Callable[[Work], bool]) -> Work | None:
     """A copy of an earlier attempt that may still run, on this cluster or on one that could run it beside the new copy.
 
-    A copy in a cluster that does not answer counts only if the job ``waits`` for it by its policy.
+    A copy in a cluster that does not answer counts only if it ``may_run`` there by the job's policy.
     """
     older = Work.objects.filter(job_uid=work.job_uid, attempt__lt=work.attempt)
     older = older.exclude(state__in=[Work.State.GONE, Work.State.KEPT])
     older = older.exclude(attempt__in=shares.counting(job.shares, job.attempt))
     older = older.select_related("cluster").defer("cluster__access")
-    return next(
-        (copy for copy in older if copy.cluster_id == work.cluster_id or _may_run_on(copy.cluster, waits)), None
-    )
+    return next((copy for copy in older if copy.cluster_id == work.cluster_id or _may_run_beside(copy, may_run)), None)
 
 
-def _may_run_on(cluster: Cluster, waits: bool) -> bool:
-    unseen = (waits or cluster.state_reason in UNJUDGED) and not cluster.drained
-    return unseen or cluster.state == Cluster.State.READY
+def _may_run_beside(copy: Work, may_run: Callable[[Work], bool]) -> bool:
+    cluster = copy.cluster
+    if cluster.state == Cluster.State.READY:
+        return True
+    return not cluster.drained and (cluster.state_reason in UNJUDGED or may_run(copy))

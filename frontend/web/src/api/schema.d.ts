@@ -1749,6 +1749,17 @@ export interface components {
             resume: components["schemas"]["Allowed"];
             delete: components["schemas"]["Allowed"];
         };
+        AgentState: {
+            /** @description whether an agent in the cluster answers the fleet's renewals */
+            answers: boolean;
+            reason: string;
+            message: string;
+            /**
+             * Format: date-time
+             * @description the last renewal that it answered
+             */
+            seen_at: string | null;
+        };
         Allowed: {
             allowed: boolean;
             /** @description why not; empty when it is allowed */
@@ -2088,6 +2099,8 @@ export interface components {
             readonly permissions: components["schemas"]["Permission"][];
             /** @description as the condition ShortLivedCredentials; never the token */
             readonly credentials: components["schemas"]["CredentialsState"];
+            /** @description as the condition FencingAgent */
+            readonly agent: components["schemas"]["AgentState"];
         };
         ClusterExplained: {
             cluster: string;
