@@ -390,7 +390,7 @@ class JobRef(TypedDict):
     allowed: bool
     """Whether the reader may suspend it"""
 
-KindEnum = Literal['MakePolicy', 'MakeQuotaTree', 'AddNamespace', 'Resume', 'OpenQueue', 'LookAtJob', 'ReturnBorrowed', 'RaiseQuota', 'LowerRequest', 'AllOf', 'JoinCluster', 'RestoreCluster', 'LookAtCluster', 'WaitUntil', 'WaitForGang', 'Uncordon', 'Tolerate', 'WaitForJobs', 'Select', 'AddNodes', 'SubmitAgain', 'ChangeAfter']
+KindEnum = Literal['MakePolicy', 'MakeQuotaTree', 'AddNamespace', 'Resume', 'OpenQueue', 'LookAtJob', 'ReturnBorrowed', 'RaiseQuota', 'LowerRequest', 'AllOf', 'JoinCluster', 'RestoreCluster', 'LookAtCluster', 'WaitUntil', 'WaitForGang', 'Uncordon', 'Tolerate', 'WaitForJobs', 'Select', 'AddNodes', 'SubmitAgain', 'ChangeAfter', 'RaiseBudget']
 
 LogEnum = Literal['Due', 'Kept', 'Lost']
 
@@ -501,7 +501,13 @@ class QuotaVerdict(TypedDict):
     from_jobs: NotRequired[list[str]]
     """Jobs that leave for it; empty names are not the caller's to see"""
     until: NotRequired[str | None]
-    """When they are gone at the latest"""
+    """When they are gone at the latest, or the budget is renewed"""
+    used_gpu_hours: NotRequired[float]
+    """Of the budget that is spent"""
+    gpu_hours: NotRequired[float]
+    """The budget"""
+    per: NotRequired[str]
+    """The period of the budget"""
 
 
 class Reason(TypedDict):

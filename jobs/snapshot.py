@@ -36,6 +36,8 @@ from jobs.snapshot_running import load_parts
 from jobs.snapshot_running import load_runners as load_runners
 from jobs.snapshot_topology import Whereabouts, whereabouts
 from quotas import queries as quotas
+from quotas.core.budget_accounts import without_borrowing
+from quotas.core.budgets import WhenSpent
 from quotas.core.flavors import flavor_of
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.tree import Tree
@@ -219,7 +221,12 @@ def member_of(row: Cluster) -> Member:
 def load_quota(charges: Iterable[Charge] | None = None) -> Quota | None:
     """The tree in force, everything charged (these, or what is now), and the queues that admit nothing; None without a tree."""
     tree, version = tree_in_force()
-    return Quota(ledger_of(tree, charges), version, closed_leaves(tree)) if tree else None
+    if tree is None:
+        return None
+    rows = _closing(_CLOSED)
+    modest = {row.path: row.spent for row in rows if row.spent and row.spent["when"] == WhenSpent.BORROW_NOTHING}
+    ledger = ledger_of(without_borrowing(tree, modest), charges)
+    return Quota(ledger, version, _closed_below(tree, rows, _CLOSED, _SPENT), modest)
 
 
 def tree_version() -> int:
@@ -276,18 +283,33 @@ def shrinking_jobs() -> QuerySet[Job]:
 
 def stopped_leaves() -> dict[str, Closed]:
     """The leaves whose jobs may not go on."""
-    if not quotas.queues().filter(state=Queue.State.STOPPED).exists():
-        return {}
-    tree, _ = tree_in_force()
-    return closed_leaves(tree, [Queue.State.STOPPED]) if tree else {}
+    rows = _closing([Queue.State.STOPPED])
+    tree = tree_in_force()[0] if rows else None
+    return _closed_below(tree, rows, [Queue.State.STOPPED], [WhenSpent.STOP]) if tree else {}
 
 
 _CLOSED = (Queue.State.HELD, Queue.State.DRAINING, Queue.State.STOPPED)
 
 
-def closed_leaves(tree: Tree, states: Sequence[str] = _CLOSED) -> dict[str, Closed]:
-    rows = quotas.queues().filter(state__in=states).order_by("path")
-    closed = {row.path: Closed(row.path, row.name, row.state) for row in rows}
+_SPENT = (WhenSpent.WAIT, WhenSpent.STOP)
+
+
+def closed_leaves(tree: Tree) -> dict[str, Closed]:
+    return _closed_below(tree, _closing(_CLOSED), _CLOSED, _SPENT)
+
+
+def _closing(states: Sequence[str]) -> list[Queue]:
+    """Queues in these states, and those of nodes whose budget is used up."""
+    return list(quotas.queues().filter(Q(state__in=states) | Q(spent__isnull=False)).order_by("path"))
+
+
+def _closed_below(
+    tree: Tree, rows: Iterable[Queue], states: Sequence[str], when_spent: Sequence[str]
+) -> dict[str, Closed]:
+    closed = {row.path: Closed(row.path, row.name, row.state) for row in rows if row.state in states}
+    for row in rows:
+        if row.path not in closed and row.spent and row.spent["when"] in when_spent:
+            closed[row.path] = Closed(row.path, row.name, row.state, row.spent)
     if not closed:
         return {}
     found: dict[str, Closed] = {}

@@ -162,7 +162,12 @@ _ENDS_JOBS = {
     remedies.Kind.WAIT_FOR_GANG,
 }
 """Helped by suspending the jobs that it names."""
-_TREE = {remedies.Kind.RAISE_QUOTA, remedies.Kind.ADD_NAMESPACE, remedies.Kind.MAKE_QUOTA_TREE}
+_TREE = {
+    remedies.Kind.RAISE_QUOTA,
+    remedies.Kind.RAISE_BUDGET,
+    remedies.Kind.ADD_NAMESPACE,
+    remedies.Kind.MAKE_QUOTA_TREE,
+}
 
 
 def _may_suspend(user: Any, job: remedies.JobRef) -> bool:

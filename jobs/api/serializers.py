@@ -61,7 +61,12 @@ class QuotaVerdictSerializer(serializers.Serializer[Any]):
         required=False,
         help_text="jobs that leave for it; empty names are not the caller's to see",
     )
-    until = serializers.DateTimeField(required=False, allow_null=True, help_text="when they are gone at the latest")
+    until = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="when they are gone at the latest, or the budget is renewed"
+    )
+    used_gpu_hours = serializers.FloatField(required=False, help_text="of the budget that is spent")
+    gpu_hours = serializers.FloatField(required=False, help_text="the budget")
+    per = serializers.CharField(required=False, help_text="the period of the budget")
 
     def to_representation(self, verdict: Any) -> dict[str, Any]:
         """Without the names of jobs that the reader may not see; without a reader, without any."""

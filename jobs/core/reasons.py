@@ -22,6 +22,7 @@ class Code(StrEnum):
     NEVER_FITS = "NeverFits"
     BEHIND_IN_QUEUE = "BehindInQueue"
     QUEUE_HELD = "QueueHeld"
+    BUDGET_SPENT = "BudgetSpent"
     NO_QUOTA_FOR_NAMESPACE = "NoQuotaForNamespace"
     WAITING_FOR_RECLAIM = "WaitingForReclaim"
     RECLAIMED = "Reclaimed"

@@ -120,6 +120,8 @@ class Attempt(models.Model):
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts", db_index=False)
     """Its index is that of the constraint."""
     number = models.PositiveIntegerField()
+    leaf = models.CharField(max_length=700, blank=True, default="", db_default="")
+    """Its quota leaf, once the job has another one; empty: that of the job."""
     cluster_name = models.CharField(max_length=63)
     placed_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)

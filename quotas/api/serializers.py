@@ -22,6 +22,25 @@ class UserHoursSerializer(serializers.Serializer[Any]):
     gpu_hours = serializers.FloatField()
 
 
+class BudgetSerializer(serializers.Serializer[Any]):
+    """What is used of a budget: GPUs × time from the placement of each attempt to its end."""
+
+    gpu_hours = serializers.FloatField(source="budget.gpu_hours")
+    per = serializers.CharField(source="budget.per", help_text="day, week, month, quarter or year, by UTC")
+    when_spent = serializers.CharField(source="budget.when_spent", help_text="Wait, BorrowNothing or Stop")
+    used_gpu_hours = serializers.FloatField(source="used_hours", help_text="since the beginning of the period")
+    begin = serializers.DateTimeField()
+    end = serializers.DateTimeField(help_text="when it is renewed")
+    is_spent = serializers.BooleanField()
+    running_gpus = serializers.IntegerField(source="running")
+    forecast_gpu_hours = serializers.FloatField(
+        source="forecast_hours", help_text="used at the end of the period if what runs now runs on"
+    )
+    spent_at = serializers.DateTimeField(
+        allow_null=True, help_text="when it is spent at that rate; null: not before it is renewed, or it is spent"
+    )
+
+
 class QuotaNodeSerializer(serializers.Serializer[Any]):
     path = serializers.CharField()
     name = serializers.CharField()
@@ -40,6 +59,7 @@ class QuotaNodeSerializer(serializers.Serializer[Any]):
     recent_gpu_hours = serializers.FloatField(
         allow_null=True, help_text="used lately, faded; null: no node of the tree has `fair-share: OverTime`"
     )
+    budget = BudgetSerializer(allow_null=True, help_text="null: it has none")
     users = UserHoursSerializer(
         many=True, help_text="of a leaf, the most first; only your own unless you may run its queue"
     )

@@ -1,6 +1,6 @@
-"""What a node states about time: how long jobs may wait and run. Attributes as text, parsed into values.
+"""What a node states about time: how long jobs may wait and run, and its budget of GPU-hours.
 
-Knows nothing of jobs; who waits or runs too long is for the services that end them.
+Parses attributes, which are text. Knows nothing of jobs; who waits or runs too long is for the services that end them.
 """
 
 from collections.abc import Mapping
@@ -9,28 +9,32 @@ from datetime import timedelta
 from typing import Any
 
 from quotas.core import durations
+from quotas.core.budgets import BUDGET, Budget, parse_budget
 from quotas.core.validation import Fault
 
 QUEUE_TIMEOUT = "queue-timeout"
 MAX_RUNTIME = "max-runtime"
-KNOWN = (QUEUE_TIMEOUT, MAX_RUNTIME)
+KNOWN = (QUEUE_TIMEOUT, MAX_RUNTIME, BUDGET)
 _LONGEST = timedelta(days=3650)
 
 
 @dataclass(frozen=True, slots=True)
 class TimeRules:
-    """The least of a node's own and its ancestors'; None: there is no limit."""
+    """Limits are the least of a node's own and its ancestors'; None: there is none."""
 
     queue_timeout: timedelta | None = None
     """How long a job may wait at a stretch for quota and room before it ends."""
     max_runtime: timedelta | None = None
     """How long an attempt may run before the job ends."""
+    budget: Budget | None = None
+    """Its own alone."""
 
 
 def parse_time_rules(stated: Mapping[str, Any], inherited: TimeRules, faults: list[Fault]) -> TimeRules:
     return TimeRules(
         queue_timeout=_limit(QUEUE_TIMEOUT, stated, inherited.queue_timeout, faults),
         max_runtime=_limit(MAX_RUNTIME, stated, inherited.max_runtime, faults),
+        budget=parse_budget(stated.get(BUDGET), faults),
     )
 
 

@@ -31,6 +31,8 @@ class Queue(models.Model):
     state_at = models.DateTimeField(null=True)
     """When it was last held, drained, stopped or opened; null: never."""
     state_comment = models.CharField(max_length=500, blank=True)
+    spent = models.JSONField(null=True, blank=True)
+    """While the budget of its node is used up: ``{when, until, used, hours, per, message}``; null: it is not, or has none."""
     created_at = models.DateTimeField()
     resource_version = models.BigIntegerField(default=0)
 

@@ -66,7 +66,11 @@ def of_manifest(manifest: Mapping[str, Any], *, by: str, now: datetime | None) -
     return replace(
         preview,
         refusals=[*vetoes, *refusals],
-        warnings=[*read.warnings, *usage.outside_warnings(read.tree, outside)],
+        warnings=[
+            *read.warnings,
+            *usage.outside_warnings(read.tree, outside),
+            *usage.budget_warnings(read.tree, now),
+        ],
         effect=impact.effect_of_change(old, read.tree, now).shown_to(access.sees_named(by)),
         outside=outside,
     )

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from django.db import transaction
 
@@ -21,6 +22,17 @@ _MEANS = {
     State.DRAINING: "it admits nothing and takes no more jobs, what runs goes on",
     State.STOPPED: "it admits nothing, and what runs is taken back",
 }
+
+
+def set_spent(queue: Queue, spent: dict[str, Any] | None, *, message: str, now: datetime) -> None:
+    """Records that the budget of its node is used up, or that it is not any more (None)."""
+    with transaction.atomic():
+        row = Queue.objects.select_for_update(no_key=True).filter(pk=queue.pk).first()
+        if row is None or row.spent == spent:
+            return
+        [version] = events.announce([change(row)], now)
+        Queue.objects.filter(pk=row.pk).update(spent=spent, resource_version=version)
+        events.record(change(row), "BudgetRenewed" if spent is None else "BudgetSpent", message, now)
 
 
 def set_state(queue: Queue, state: State, *, by: str, now: datetime, comment: str = "") -> bool:

@@ -65,6 +65,7 @@ def save(manifest: Mapping[str, Any], saving: Saving, rng: Random | None = None)
             if action != "unchanged":
                 _sync_queues(read[0], saving.now, rng or SystemRandom())
             beside = (*usage.outside_warnings(read[0], usage.total_outside()), *usage.excess_warnings(read[0]))
+            beside = (*beside, *usage.budget_warnings(read[0], saving.now))
     except IntegrityError as e:
         raise Conflict("The quota tree was changed at the same moment: apply it again.") from e
     return Applied(row, action, (*read[1], *beside))

@@ -11,6 +11,8 @@ from datetime import datetime
 
 from quotas.core import excess
 from quotas.core.amounts import COUNTS, UNLIMITED, Amounts
+from quotas.core.budget_accounts import Account as BudgetAccount
+from quotas.core.budgets import WhenSpent
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.queue_use import Account
 from quotas.core.tree import ExcessPolicy, Node, Tree
@@ -32,6 +34,7 @@ class Outside:
 
 _outside: list[Callable[[], Outside]] = []
 _recent: list[Callable[[datetime], Mapping[Account, float]]] = []
+_budgets: list[Callable[[Tree, datetime], Iterable[BudgetAccount]]] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,29 @@ def register_charges(admitted: Charges, waiting: Charges, beside: Callable[[], O
 def register_use(recent: Callable[[datetime], Mapping[Account, float]]) -> None:
     """How to read the GPU-seconds that each user of each leaf has used lately."""
     _recent.append(recent)
+
+
+def register_budgets(accounts: Callable[[Tree, datetime], Iterable[BudgetAccount]]) -> None:
+    """How to read what is used of the budgets of a tree."""
+    _budgets.append(accounts)
+
+
+def budgets(tree: Tree, now: datetime) -> dict[str, BudgetAccount]:
+    """By path, of every node that has a budget."""
+    return {each.path: each for source in _budgets for each in source(tree, now)}
+
+
+def budget_warnings(tree: Tree, now: datetime) -> tuple[str, ...]:
+    """The budgets of the tree that are spent already, and what follows."""
+    spent = (each for each in budgets(tree, now).values() if each.is_spent)
+    return tuple(f"{each.message}: {_SPENT[each.budget.when_spent]}" for each in spent)
+
+
+_SPENT = {
+    WhenSpent.WAIT: "nothing starts there until then",
+    WhenSpent.BORROW_NOTHING: "only jobs within min start there until then",
+    WhenSpent.STOP: "nothing starts there until then, and what runs is evicted",
+}
 
 
 @dataclass(frozen=True, slots=True)

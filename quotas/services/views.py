@@ -7,6 +7,7 @@ from uuid import UUID
 
 from quotas import queries
 from quotas.core import parsing
+from quotas.core.budget_accounts import Account
 from quotas.core.tree import OutsideJobs
 from quotas.models import Queue, QuotaTree
 from quotas.services import edits, scopes, usage
@@ -38,6 +39,8 @@ class NodeView:
     resources: dict[str, usage.Amount]
     recent_gpu_hours: float | None
     """Used lately; None where the tree does not share by it."""
+    budget: Account | None
+    """What is used of its budget; None: it has none."""
     users: list[UserHours]
     """Of a leaf, the most first: all of them for users who may run its queue, for others their own."""
 
@@ -60,7 +63,7 @@ class TreeView:
 def tree_view_of(row: QuotaTree, user: Any, now: datetime) -> TreeView:
     tree, scope = queries.parse_row(row), scopes.scope_of(user)
     recent = usage.recent_hours(tree, now)
-    report = usage.report(tree)
+    report, accounts = usage.report(tree), usage.budgets(tree, now)
     queues = {queue.path: queue for queue in queries.queues()}
     written = dict(edits.walk(row.manifest))
     nodes = [
@@ -76,6 +79,7 @@ def tree_view_of(row: QuotaTree, user: Any, now: datetime) -> TreeView:
             may_edit=scope.may_edit(node.path),
             may_add=scope.may_edit(f"{node.path}/"),
             resources=report[node.path],
+            budget=accounts.get(node.path),
             recent_gpu_hours=recent.by_path.get(node.path),
             users=[
                 UserHours(name, hours)

@@ -1,12 +1,14 @@
 """Jobs that wait, one for each way in which a job comes to wait: the rows that lead there, and a cycle or two."""
 
+from datetime import timedelta
 from typing import Any
 
 import yaml
 from django.utils import timezone
 
 from fleet.models import Cluster, Pod
-from jobs.models import Job
+from jobs.models import Attempt, Job
+from jobs.services.scheduling import budgets
 from jobs.services.submission import actions, manifests, submit
 from quotas.models import Queue
 from quotas.services import queues, trees
@@ -119,6 +121,23 @@ def in_a_held_queue() -> Job:
     a_cluster()
     a_tree()
     queues.set_state(Queue.objects.get(path="root/vision/a"), Queue.State.HELD, by="ada", now=timezone.now())
+    return submitted()
+
+
+def over_budget() -> Job:
+    """The month's budget of its queue was used up by a job that has ended."""
+    a_cluster()
+    a_tree()
+    runs("spender", gpus=8)
+    now = timezone.now()
+    Attempt.objects.update(placed_at=now - timedelta(seconds=90))
+    books.sent()
+    books.end("spender")
+    budget = '{"nvidia.com/gpu-hours": 0.001}'
+    change = {"op": "edit", "path": "root/vision/a", "set": {"attributes": {"budget": budget}}}
+    trees.edit([change], trees.Saving("system", now))
+    budgets._last.clear()
+    budgets.review(now)
     return submitted()
 
 

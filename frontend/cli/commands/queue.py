@@ -32,9 +32,15 @@ def tree(
     resource = resource or _default_resource(quota["nodes"][0]["resources"])
     drawn = list(_drawn(quota["nodes"], "", ""))
     lately = ["LATELY"] if any(node.get("recent_gpu_hours") is not None for _, node in drawn) else []
-    rows = [_node(prefix, node, resource) + [_lately(node) for _ in lately] for prefix, node in drawn]
+    budget = ["BUDGET"] if any(node.get("budget") for _, node in drawn) else []
+    rows = [
+        _node(prefix, node, resource) + [_lately(node) for _ in lately] + [_budget(node) for _ in budget]
+        for prefix, node in drawn
+    ]
     heading = "GPUS" if resource == human.GPU else resource.upper()
-    run.screen.table(["QUOTA", heading, "USED", "MIN", "MAX", "BORROWED", "LENT", "WAITS FOR", "QUEUE", *lately], rows)
+    run.screen.table(
+        ["QUOTA", heading, "USED", "MIN", "MAX", "BORROWED", "LENT", "WAITS FOR", "QUEUE", *lately, *budget], rows
+    )
     return run.screen.note(_outside(quota["outside"], quota["outside_jobs"]))
 
 
@@ -137,6 +143,16 @@ def _drawn(nodes: Sequence[Item], parent: str, indent: str) -> Iterator[tuple[st
 def _lately(node: Item) -> str:
     hours = node.get("recent_gpu_hours")
     return "-" if hours is None else f"{hours:.1f} GPU-h"
+
+
+def _budget(node: Item) -> str:
+    """``120.5/5000 GPU-h a month, spent 2026-11-28``: what is used, and when it is used up at the present rate."""
+    budget = node.get("budget")
+    if not budget:
+        return "-"
+    ends = "spent" if budget["is_spent"] else f"spent {budget['spent_at'][:10]}" if budget["spent_at"] else ""
+    used = f"{budget['used_gpu_hours']:.1f}/{budget['gpu_hours']:g} GPU-h a {budget['per']}"
+    return f"{used}, {ends}" if ends else used
 
 
 def _node(prefix: str, node: Item, resource: str) -> list[str]:

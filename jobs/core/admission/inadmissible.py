@@ -1,15 +1,19 @@
 """Gangs the scheduler does not consider at all: without a policy or a quota leaf, in a closed queue, or before their turn."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.entitlement import no_leaf
 from jobs.core.gang.types import Gang
-from jobs.core.reasons import AWAITS_JOBS, Code, QuotaVerdict, Reason
+from jobs.core.reasons import AWAITS_JOBS, Code, QuotaVerdict, Reason, Verdict
 
 INADMISSIBLE = frozenset(
     {
         Code.NO_POLICY,
         Code.NO_QUOTA_FOR_NAMESPACE,
         Code.QUEUE_HELD,
+        Code.BUDGET_SPENT,
         Code.SCHEDULING_SUSPENDED,
         Code.NEVER_FITS,
         Code.PLAN_REJECTED,
@@ -36,10 +40,24 @@ def find_inadmissible_reason(gang: Gang, quota: Quota | None) -> Reason | None:
     if not gang.leaf and (gang.leaf_fault or gang.policy.suspended or quota.ledger.tree.outside_jobs_wait):
         return _no_quota(gang, runs_if_stated=not gang.policy.suspended)
     if closed := quota.closed.get(gang.leaf):
+        if closed.spent is not None:
+            return budget_spent(closed.path, closed.spent)
         message = f"queue {closed.path} ({closed.name}) is {closed.state.lower()} and lets no job start"
         facts = {"queue": closed.name, "state": closed.state}
         return Reason(Code.QUEUE_HELD, message, (), QuotaVerdict(Code.QUEUE_HELD, closed.path, message, facts))
     return None
+
+
+def budget_spent(path: str, spent: Mapping[str, Any], clusters: tuple[Verdict, ...] = ()) -> Reason:
+    """The reason of a gang that does not start because the budget of the node is used up."""
+    facts = {name: spent[key] for name, key in (("used_gpu_hours", "used"), ("gpu_hours", "hours"), ("until", "until"))}
+    message = str(spent["message"])
+    return Reason(
+        Code.BUDGET_SPENT,
+        message,
+        clusters,
+        QuotaVerdict(Code.BUDGET_SPENT, path, message, facts | {"per": spent["per"]}),
+    )
 
 
 def _suspended_reason() -> Reason:

@@ -6,6 +6,7 @@ whole units.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from jobs.core.gang.types import AdmittedGang, CapacityHold, Gang
 from jobs.core.placement.fragmentation_scorer import Usual
@@ -33,6 +34,8 @@ class Closed:
     name: str
     state: str
     """Held, Draining or Stopped."""
+    spent: Mapping[str, Any] | None = None
+    """Set if it is closed because the budget of its node is used up, as `quotas.models.Queue.spent`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ class Quota:
     """Version of the tree: a plan made with another one is not applied."""
     closed: Mapping[str, Closed] = field(default_factory=dict)
     """The leaves that admit nothing, because of their own queue or one above it."""
+    modest: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The nodes that may borrow nothing, because their budget is used up; the tree of the ledger has their max at min."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class Kind(StrEnum):
     ADD_NODES = "AddNodes"
     SUBMIT_AGAIN = "SubmitAgain"
     CHANGE_AFTER = "ChangeAfter"
+    RAISE_BUDGET = "RaiseBudget"
 
 
 PLACEMENT = (
@@ -62,6 +63,7 @@ REMEDIES: Mapping[Code, tuple[Kind, ...]] = {
     Code.MAX_JOBS_REACHED: (Kind.WAIT_FOR_JOBS, Kind.RAISE_QUOTA),
     Code.NEVER_FITS: (Kind.ALL_OF, Kind.LOWER_REQUEST),
     Code.BEHIND_IN_QUEUE: (Kind.LOOK_AT_JOB,),
+    Code.BUDGET_SPENT: (Kind.RAISE_BUDGET,),
     Code.QUEUE_HELD: (Kind.OPEN_QUEUE,),
     Code.NO_QUOTA_FOR_NAMESPACE: (Kind.ADD_NAMESPACE,),
     # Room is being made already, by jobs that the quota chose: nothing is left to do.

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from jobs.core import reasons
 from jobs.core.admission import admission_pass
 from jobs.core.admission.equivalence import EquivalenceClass
+from jobs.core.admission.inadmissible import budget_spent
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Plan, Waits
 from jobs.core.reasons import Code, QuotaVerdict, Reason
@@ -94,6 +95,9 @@ class ReasonReporter:
 
     def _reason_of(self, group: EquivalenceClass, clusters: tuple[reasons.Verdict, ...]) -> Reason:
         if group.refusal is not None:
+            quota = self._waiting.quota
+            if quota is not None and (spent := quota.modest.get(group.refusal.path)) is not None:
+                return budget_spent(group.refusal.path, spent, clusters)
             verdict = admission_pass.verdict_of(group.refusal)
             return Reason(verdict.code, verdict.message, clusters, verdict)
         reason = reasons.no_cluster_fits(sorted(clusters, key=lambda verdict: verdict.cluster))

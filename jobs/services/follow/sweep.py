@@ -23,7 +23,7 @@ from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.failover import failover, incidents, returns
 from jobs.services.follow import diagnosing, expiry, health, max_wait, notices, retention, time_limits
 from jobs.services.lifecycle import charges, cycle_requests, deleted_use, dependencies, works
-from jobs.services.scheduling import loop
+from jobs.services.scheduling import budgets, loop
 from jobs.services.submission import policy_claims
 from quotas import queries as quotas
 
@@ -58,6 +58,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
         loop.advance_evictions,
         max_wait.run,
         time_limits.run,
+        budgets.review,
         _request_cycle,
     )
 
@@ -138,6 +139,7 @@ def _waits_for_the_clock() -> bool:
         or finished.filter(Q(ttl_s__isnull=False) | Q(charge__isnull=False)).exists()
         or live.exclude(healthy).exists()
         or time_limits.exist()
+        or budgets.exist()
         or Attempt.objects.filter(log_due_at__isnull=False).exists()
     )
 

@@ -403,6 +403,15 @@ def _submit_again(waiting: WaitingJob) -> list[Change]:
     return [Change(Kind.SUBMIT_AGAIN, f"submit {failed} again, to succeed", comment=failed)] if failed else []
 
 
+def _raise_budget(waiting: WaitingJob) -> list[Change]:
+    facts = waiting.facts
+    if "gpu_hours" not in facts:
+        return []
+    until = datetime.fromisoformat(facts["until"])
+    message = f"raise the budget of {facts['path']}, or wait until it is renewed at {until:%F %T} UTC"
+    return [Change(Kind.RAISE_BUDGET, message, path=facts["path"], at=until)]
+
+
 def _change_after(waiting: WaitingJob) -> list[Change]:
     message = f"apply the job without {AFTER}, or with an end that suffices: NAME?any"
     return [Change(Kind.CHANGE_AFTER, message, comment=AFTER)]
@@ -430,4 +439,5 @@ BUILDERS: Mapping[Kind, Callable[[WaitingJob], list[Change]]] = {
     Kind.LOOK_AT_CLUSTER: _look_at_cluster,
     Kind.SUBMIT_AGAIN: _submit_again,
     Kind.CHANGE_AFTER: _change_after,
+    Kind.RAISE_BUDGET: _raise_budget,
 }

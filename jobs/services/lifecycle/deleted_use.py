@@ -4,7 +4,9 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
+from jobs import snapshot
 from jobs.models import DeletedUse, Job
+from quotas.core.budget_accounts import begin_of_longest
 
 _HALF_LIVES = 16
 """Use that is older counts less than a sixty-thousandth, and is forgotten."""
@@ -14,26 +16,27 @@ def keep(job: Job, now: datetime) -> None:
     """Copies the use of a job that is about to be deleted; its row is locked."""
     if not job.leaf or not job.gpus:
         return
-    rows = job.attempts.values_list("number", "gpus", "placed_at", "ended_at", "sizes")
+    rows = job.attempts.values_list("number", "leaf", "gpus", "placed_at", "ended_at", "sizes")
     DeletedUse.objects.bulk_create(
         [
             DeletedUse(
                 job=job.pk,
                 number=number,
-                leaf=job.leaf,
+                leaf=leaf or job.leaf,
                 user=job.submitted_by,
                 gpus=job.gpus if gpus is None else gpus,
                 placed_at=placed_at,
                 ended_at=ended_at or now,
                 sizes=sizes,
             )
-            for number, gpus, placed_at, ended_at, sizes in rows
+            for number, leaf, gpus, placed_at, ended_at, sizes in rows
         ],
         ignore_conflicts=True,
     )
 
 
 def forget(now: datetime) -> None:
-    """Removes what counts no more."""
-    age = timedelta(seconds=_HALF_LIVES * settings.CONVOY_CYCLE.share_half_life_s)
-    DeletedUse.objects.filter(ended_at__lt=now - age).delete()
+    """Removes what counts neither for shares nor for a budget."""
+    faded = now - timedelta(seconds=_HALF_LIVES * settings.CONVOY_CYCLE.share_half_life_s)
+    counts = begin_of_longest(snapshot.tree_in_force()[0], now)
+    DeletedUse.objects.filter(ended_at__lt=min(faded, counts or faded)).delete()

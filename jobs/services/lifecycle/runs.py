@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, NullIf
 
 from jobs.core.failover.rules import Outcome
 from jobs.core.series.recount import Run
@@ -18,7 +19,7 @@ from jobs.models import Attempt, DeletedJob, Job
 _FAILED = frozenset({Outcome.FAILED, Outcome.REFUSED, Outcome.LOST, Outcome.VANISHED})
 """After such an attempt the next one is a failover."""
 _FIELDS = (
-    "cluster_name", "job__leaf", "job__namespace", "job__gpus", "placed_at", "started_at", "ended_at", "outcome", "gpus",
+    "cluster_name", "of_leaf", "job__namespace", "job__gpus", "placed_at", "started_at", "ended_at", "outcome", "gpus",
     "before", "job__submitted_by", "job__uid", "sizes",
 )  # fmt: skip
 
@@ -55,7 +56,8 @@ def as_stored(job: Job, now: datetime) -> list[dict[str, Any]]:
 
 def _runs_of(attempts: QuerySet[Attempt]) -> Iterator[tuple[UUID, Run]]:
     before = Attempt.objects.order_by().filter(job=OuterRef("job"), number=OuterRef("number") - 1)
-    rows = attempts.order_by().annotate(before=Subquery(before.values("outcome")[:1]))
+    leaf = Coalesce(NullIf("leaf", Value("")), "job__leaf")
+    rows = attempts.order_by().annotate(before=Subquery(before.values("outcome")[:1]), of_leaf=leaf)
     listed = rows.values_list(*_FIELDS).iterator(chunk_size=_CHUNK)
     for cluster, leaf, namespace, whole, placed, started, ended, outcome, gpus, last, user, uid, sizes in listed:
         yield (

@@ -37,6 +37,7 @@ from jobs.services.lifecycle import cycle_requests, transitions, works
 from jobs.services.scheduling import lease, preemption, rejections
 from jobs.services.scheduling.rejections import Written
 from quotas import queries
+from quotas.core.budgets import WhenSpent
 from quotas.models import Queue, QuotaTree
 
 _MESSAGES = 8
@@ -55,7 +56,13 @@ _JOBS = prepared.Rows(
         Job.objects.filter(pk__in=param("pks", KEY)).order_by("pk").select_for_update(no_key=True).only(*_LOCKED)
     )
 )
-_CLOSED = prepared.Rows(lambda _: queries.queues().exclude(state=Queue.State.OPEN).values_list("path"))
+_CLOSED = prepared.Rows(
+    lambda _: (
+        queries.queues()
+        .filter(~Q(state=Queue.State.OPEN) | Q(spent__isnull=False))
+        .values_list("path", "state", "spent")
+    )
+)
 _PLACED = ("state", "cluster", "attempt", "charge", "charged_at", "reason", "status", "reclaim", "unhealthy_since")
 
 
@@ -165,7 +172,11 @@ def usable_clusters() -> set[int]:
 
 def closed_queues() -> Callable[[Gang], bool]:
     """A predicate: whether the gang's queue, or one above it, was closed since the plan was made."""
-    paths = [path for (path,) in _CLOSED.values()]
+    paths = [
+        path
+        for path, state, spent in _CLOSED.values()
+        if state != Queue.State.OPEN or spent["when"] != WhenSpent.BORROW_NOTHING
+    ]
 
     def is_closed(gang: Gang) -> bool:
         return gang.asks_queue and any(f"{gang.leaf}/".startswith(f"{path}/") for path in paths)

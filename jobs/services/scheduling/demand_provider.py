@@ -15,7 +15,7 @@ from jobs.core.preemption import cost
 from jobs.core.preemption.cost import Loss
 from jobs.models import Job
 from jobs.services.lifecycle import flavor_charges
-from jobs.services.scheduling import use
+from jobs.services.scheduling import budgets, use
 from jobs.snapshot_rows import charge_of
 from quotas.core import amounts
 from quotas.core.candidates import Running, protected_until
@@ -39,6 +39,7 @@ _SAYS = (
 def register() -> None:
     usage.register_charges(_admitted, _waiting, _outside)
     usage.register_use(use.so_far)
+    usage.register_budgets(budgets.accounts)
     impact.register_population(read_demand)
 
 

@@ -15,7 +15,7 @@ from django.db.models import F, QuerySet
 from jobs import snapshot
 from jobs.core.gang.entitlement import Belonging, find_leaf, is_preemptible, no_leaf
 from jobs.models import Job
-from jobs.services.lifecycle import flavor_charges
+from jobs.services.lifecycle import attempt_leaves, flavor_charges
 from jobs.services.lifecycle.locks import lock_jobs
 from quotas.core import amounts, excess
 from quotas.core.attributes import OUTSIDE_JOBS
@@ -208,13 +208,18 @@ def _charge(job: Mapping[str, Any]) -> Charge:
 def _refit(jobs: Sequence[dict[str, Any]], tree: Tree | None, may_be_charged: Sequence[int] = ()) -> None:
     """Writes the leaves that differ, one update for each leaf; ``jobs`` is brought up to date with it."""
     moved: dict[Belonging, list[int]] = defaultdict(list)
+    left: dict[str, list[int]] = defaultdict(list)
     for job in jobs:
         pinned = job["leaf"] if job["pinned"] else ""
         belonging = find_leaf(tree, job["namespace"], job["labels"], pinned=pinned)
         if (belonging.leaf, belonging.fault[:500]) != (job["leaf"], job["leaf_fault"]):
             moved[belonging].append(job["pk"])
+            left[job["leaf"]].append(job["pk"])
             job["leaf"], job["leaf_fault"] = belonging.leaf, belonging.fault[:500]
     lock_jobs(Job.objects.filter(pk__in=[*may_be_charged, *(pk for pks in moved.values() for pk in pks)]))
+    for leaf, pks in left.items():
+        for start in range(0, len(pks), _CHUNK):
+            attempt_leaves.keep(pks[start : start + _CHUNK], leaf)
     for belonging, pks in moved.items():
         for start in range(0, len(pks), _CHUNK):
             chunk = Job.objects.filter(pk__in=pks[start : start + _CHUNK])

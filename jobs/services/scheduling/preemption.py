@@ -143,7 +143,7 @@ def evict_stopped(now: datetime) -> int:
     """Evicts every job that runs in a stopped queue; returns how many evictions it began."""
     evicted = 0
     for leaf, closed in snapshot.stopped_leaves().items():
-        why = f"queue {closed.path} ({closed.name}) is stopped"
+        why = closed.spent["message"] if closed.spent else f"queue {closed.path} ({closed.name}) is stopped"
         reclaim = {"job": 0, "by": f"queue {closed.path}", "to": "", "cause": "Stopped", "path": closed.path}
         while count := _evict_some(leaf, {**reclaim, "message": why}, now):
             evicted += count

@@ -18,7 +18,7 @@ from jobs import snapshot
 from jobs.core.reasons import AWAITS_JOBS, Code
 from jobs.events import announce_jobs, record_event
 from jobs.models import Job
-from jobs.services.lifecycle import cycle_requests
+from jobs.services.lifecycle import attempt_leaves, cycle_requests
 from quotas import queries
 from quotas.core.tree import QueuePolicy
 from quotas.models import Queue
@@ -138,6 +138,7 @@ def move(job: Job, leaf: str, *, by: str, now: datetime) -> Job:
     waiting = snapshot.waiting_jobs().filter(pk=job.pk, charge__isnull=True)
     if not waiting.update(leaf=leaf, leaf_fault="", pinned=True):
         raise Conflict(f"{job} cannot move to another queue: only a job that waits and runs nowhere can")
+    attempt_leaves.keep([job.pk], job.leaf)
     fresh = Job.objects.get(pk=job.pk)
     record_event(fresh, "MovedToQueue", f"{by} moved it from {job.leaf or 'no queue'} to {leaf}", now)
     announce_jobs([fresh], now)

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Coalesce, NullIf
 
 from jobs import snapshot
 from jobs.core.scheduling.backfill_reservation import Runs
@@ -17,7 +18,7 @@ from quotas.core.queue_use import Account
 from quotas.core.recent_use import RecentUse
 
 _ATTEMPT = (
-    "job_id", "number", "job__leaf", "job__submitted_by", "gpus", "job__gpus", "placed_at", "ended_at", "sizes",
+    "job_id", "number", "of_leaf", "job__submitted_by", "gpus", "job__gpus", "placed_at", "ended_at", "sizes",
 )  # fmt: skip
 _DELETED = ("job", "number", "leaf", "user", "gpus", "gpus", "placed_at", "ended_at", "sizes")
 _MOST = 10**9
@@ -59,7 +60,8 @@ def read_again(runs: Runs, jobs: Iterable[int]) -> None:
 
 
 def _attempts(rows: QuerySet[Attempt]) -> Iterable[Any]:
-    return rows.filter(job__gpus__gt=0).exclude(job__leaf="").order_by().values_list(*_ATTEMPT)
+    rows = rows.annotate(of_leaf=Coalesce(NullIf("leaf", Value("")), "job__leaf"))
+    return rows.filter(job__gpus__gt=0).exclude(of_leaf="").order_by().values_list(*_ATTEMPT)
 
 
 def _learn(runs: Runs, rows: Iterable[Any]) -> None:

@@ -34,6 +34,7 @@ from jobs.kinds import derived_names, registry, training_runtime
 from jobs.kinds.base import RESOLVED, Kind, Manifest, Reading
 from jobs.models import Dependent, Job, Policy
 from jobs.services.lifecycle import (
+    attempt_leaves,
     copy_metadata,
     cycle_requests,
     dependencies,
@@ -388,8 +389,10 @@ def _restart(job: Job, roles_before: list[dict[str, Any]], by: str, now: datetim
 
 def _write_manifest(job: Job, document: _Document, by: str, now: datetime, *, keeps_growing: bool) -> None:
     before, tree = priorities.former(job), snapshot.tree_in_force()
-    awaited = dependencies.asked_for(job)
+    awaited, leaf = dependencies.asked_for(job), job.leaf
     _fill(job, document, tree)
+    if job.leaf != leaf:
+        attempt_leaves.keep([job.pk], leaf)
     priorities.fill(job, tree[0], by, before)
     job.generation += 1
     job.submitted_by = by[:150]

@@ -200,6 +200,7 @@ OF_A_JOB: dict[Code, Callable[[], Any]] = {
     Code.NEVER_FITS: waiting.too_large,
     Code.BEHIND_IN_QUEUE: waiting.behind,
     Code.QUEUE_HELD: waiting.in_a_held_queue,
+    Code.BUDGET_SPENT: waiting.over_budget,
     Code.NO_QUOTA_FOR_NAMESPACE: waiting.outside_the_tree,
     Code.WAITING_FOR_RECLAIM: evicting,
     Code.RECLAIMED: evicted,

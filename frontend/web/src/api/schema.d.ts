@@ -1885,6 +1885,39 @@ export interface components {
         };
         /** @enum {unknown} */
         BlankEnum: "";
+        /** @description What is used of a budget: GPUs × time from the placement of each attempt to its end. */
+        Budget: {
+            /** Format: double */
+            gpu_hours: number;
+            /** @description day, week, month, quarter or year, by UTC */
+            per: string;
+            /** @description Wait, BorrowNothing or Stop */
+            when_spent: string;
+            /**
+             * Format: double
+             * @description since the beginning of the period
+             */
+            used_gpu_hours: number;
+            /** Format: date-time */
+            begin: string;
+            /**
+             * Format: date-time
+             * @description when it is renewed
+             */
+            end: string;
+            is_spent: boolean;
+            running_gpus: number;
+            /**
+             * Format: double
+             * @description used at the end of the period if what runs now runs on
+             */
+            forecast_gpu_hours: number;
+            /**
+             * Format: date-time
+             * @description when it is spent at that rate; null: not before it is renewed, or it is spent
+             */
+            spent_at: string | null;
+        };
         BulkDone: {
             action: components["schemas"]["JobActionEnum"];
             preview: boolean;
@@ -2962,9 +2995,10 @@ export interface components {
          *     * `AddNodes` - ADD_NODES
          *     * `SubmitAgain` - SUBMIT_AGAIN
          *     * `ChangeAfter` - CHANGE_AFTER
+         *     * `RaiseBudget` - RAISE_BUDGET
          * @enum {string}
          */
-        KindEnum: "MakePolicy" | "MakeQuotaTree" | "AddNamespace" | "Resume" | "OpenQueue" | "LookAtJob" | "ReturnBorrowed" | "RaiseQuota" | "LowerRequest" | "AllOf" | "JoinCluster" | "RestoreCluster" | "LookAtCluster" | "WaitUntil" | "WaitForGang" | "Uncordon" | "Tolerate" | "WaitForJobs" | "Select" | "AddNodes" | "SubmitAgain" | "ChangeAfter";
+        KindEnum: "MakePolicy" | "MakeQuotaTree" | "AddNamespace" | "Resume" | "OpenQueue" | "LookAtJob" | "ReturnBorrowed" | "RaiseQuota" | "LowerRequest" | "AllOf" | "JoinCluster" | "RestoreCluster" | "LookAtCluster" | "WaitUntil" | "WaitForGang" | "Uncordon" | "Tolerate" | "WaitForJobs" | "Select" | "AddNodes" | "SubmitAgain" | "ChangeAfter" | "RaiseBudget";
         KnownKind: {
             api_version: string;
             kind: string;
@@ -3969,6 +4003,8 @@ export interface components {
              * @description used lately, faded; null: no node of the tree has `fair-share: OverTime`
              */
             recent_gpu_hours: number | null;
+            /** @description null: it has none */
+            budget: components["schemas"]["Budget"] | null;
             /** @description of a leaf, the most first; only your own unless you may run its queue */
             users: components["schemas"]["UserHours"][];
         };
@@ -4019,9 +4055,21 @@ export interface components {
             from_jobs?: string[];
             /**
              * Format: date-time
-             * @description when they are gone at the latest
+             * @description when they are gone at the latest, or the budget is renewed
              */
             until?: string | null;
+            /**
+             * Format: double
+             * @description of the budget that is spent
+             */
+            used_gpu_hours?: number;
+            /**
+             * Format: double
+             * @description the budget
+             */
+            gpu_hours?: number;
+            /** @description the period of the budget */
+            per?: string;
         };
         RankedPod: {
             pod: string;

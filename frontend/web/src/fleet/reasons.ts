@@ -9,6 +9,7 @@ const CODES: Record<ReasonCode, true> = {
   SchedulingSuspended: true,
   QuotaExceeded: true,
   MaxJobsReached: true,
+  BudgetSpent: true,
   NeverFits: true,
   BehindInQueue: true,
   QueueHeld: true,

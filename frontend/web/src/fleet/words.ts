@@ -122,6 +122,8 @@ export function reasonWords(reason: Reason, job: Subject, words: Words): string 
       return t(reason.quota?.blocker ? 'reason.BehindInQueue' : 'reason.BehindOthers', { blocker: reason.quota?.blocker });
     case 'QueueHeld':
       return t('reason.QueueHeld', { path: reason.quota?.path, state: stateWords(reason.quota?.state ?? '', words) });
+    case 'BudgetSpent':
+      return budgetWords(reason, words);
     case 'WaitingForReclaim':
       return reclaimWords(reason, words);
     case 'NoClusterFits':
@@ -129,6 +131,12 @@ export function reasonWords(reason: Reason, job: Subject, words: Words): string 
   }
   const key = REASONS[reason.code];
   return key ? t(`reason.${key}`, { kind: job.kind, namespace: job.namespace, cluster: place }) : reason.code;
+}
+
+function budgetWords({ quota }: Reason, { t, language }: Words): string {
+  const time = quota?.until ? new Date(quota.until).toLocaleString(language, { timeStyle: 'short', dateStyle: 'medium' }) : '';
+  const per = t(`quotas.per.${(quota?.per ?? 'month') as 'month'}`);
+  return t('reason.BudgetSpent', { path: quota?.path, used: quota?.used_gpu_hours?.toFixed(1), hours: quota?.gpu_hours, per, time });
 }
 
 function quotaWords({ code, quota }: Reason, words: Words): string {

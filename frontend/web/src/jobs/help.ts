@@ -77,6 +77,7 @@ const WAYS: Record<Step['kind'], Way> = {
   ReturnBorrowed: 'suspend',
   LookAtJob: 'suspend',
   RaiseQuota: 'draft',
+  RaiseBudget: 'page',
   LowerRequest: 'page',
   SubmitAgain: 'page',
   ChangeAfter: 'page',
@@ -103,6 +104,7 @@ export function actionWords({ kind, cluster }: Step, way: Way, t: Words['t']): s
 export function pageOf({ kind, cluster }: Step, job: Pick<JobDetail, 'id'>): string {
   if (kind === 'SubmitAgain') return '/submit';
   if (kind === 'LowerRequest' || kind === 'ChangeAfter') return `/submit?job=${encodeURIComponent(job.id)}`;
+  if (kind === 'RaiseBudget') return '/quotas';
   if (kind === 'JoinCluster') return '/join';
   return cluster && kind !== 'Select' && kind !== 'Tolerate' ? `/fleet/${encodeURIComponent(cluster)}` : '/policies';
 }
@@ -110,6 +112,6 @@ export function pageOf({ kind, cluster }: Step, job: Pick<JobDetail, 'id'>): str
 /** Who may, for a reader who may not: the role, and for quotas the lead above the node; empty for one who may. */
 export function needsWords({ kind, allowed, needs, path, count }: Step, t: Words['t']): string {
   if (allowed || needs === '' || (WAYS[kind] === 'suspend' && count === 0)) return '';
-  const led = (kind === 'RaiseQuota' || kind === 'OpenQueue') && path.includes('/');
+  const led = (kind === 'RaiseQuota' || kind === 'RaiseBudget' || kind === 'OpenQueue') && path.includes('/');
   return t(led ? 'help.needsLead' : 'help.needs', { role: needs, path: kind === 'OpenQueue' ? path : path.slice(0, path.lastIndexOf('/')) });
 }

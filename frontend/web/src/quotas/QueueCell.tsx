@@ -14,6 +14,8 @@ import type { QueueVerb } from './queries.ts';
 import { QueueDialog } from './QueueDialog.tsx';
 import classes from './QuotaGrid.module.css';
 
+type Period = 'day' | 'week' | 'month' | 'quarter' | 'year';
+
 interface Look {
   tone: Tone;
   icon: LucideIcon;
@@ -55,7 +57,22 @@ export function QueueCell({ node }: { node: QuotaNode | undefined }) {
           {t('quotas.lately', { hours: node.recent_gpu_hours.toFixed(1) })}
         </span>
       )}
+      {node.budget && <BudgetLine budget={node.budget} />}
     </div>
+  );
+}
+
+function BudgetLine({ budget }: { budget: NonNullable<QuotaNode['budget']> }) {
+  const { t, i18n } = useTranslation();
+  const time = (at: string) => new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at));
+  const used = { used: budget.used_gpu_hours.toFixed(1), hours: budget.gpu_hours, per: t(`quotas.per.${budget.per as Period}`) };
+  const forecast = budget.spent_at
+    ? t('quotas.budgetSpentAt', { time: time(budget.spent_at) })
+    : t('quotas.budgetEnds', { time: time(budget.end), hours: budget.forecast_gpu_hours.toFixed(1) });
+  return (
+    <span className="cv-soft" style={budget.is_spent ? { color: 'var(--cv-bad)' } : undefined} title={forecast}>
+      {t('quotas.budget', used)}
+    </span>
   );
 }
 

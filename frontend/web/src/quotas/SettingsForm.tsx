@@ -20,6 +20,7 @@ const TEXTS = [
   ['minRuntime', 'min-runtime'],
   ['maxRuntime', 'max-runtime'],
   ['queueTimeout', 'queue-timeout'],
+  ['budget', 'budget'],
   ['flavorOrder', 'flavor-order'],
 ] as const;
 const ROOT_TEXTS = [
