@@ -14,8 +14,9 @@ from jobs.core.topology import network
 from jobs.core.topology.network import Domain, Place
 from jobs.models import Dependent
 
-NAMESPACE = "kube-system"
-"""The only place where a table speaks of the fleet; who may write there may say where nodes are."""
+NAMESPACES = ("kube-system", "dlrover")
+"""Where a table speaks of the fleet, the first that has one: that of the clusters' own objects, and that of DLRover's guide.
+Who writes it says where the nodes of all tenants are (`jobs.services.submission.actions.require_may_move_nodes`)."""
 
 Labels = Mapping[str, tuple[str, ...]]
 
@@ -55,7 +56,8 @@ def whereabouts() -> Whereabouts:
 
 def tables() -> dict[str, dict[str, Place]]:
     """The table by entry. Invalid lines were reported when it was applied, and are skipped."""
-    row = Dependent.objects.filter(kind="ConfigMap", namespace=NAMESPACE, name=network.TABLE).first()
+    found = Dependent.objects.filter(kind="ConfigMap", namespace__in=NAMESPACES, name=network.TABLE)
+    row = min(found, key=lambda row: NAMESPACES.index(row.namespace), default=None)
     data = row.manifest.get("data") if row else None
     if not isinstance(data, dict):
         return {}
@@ -75,4 +77,4 @@ def faults_of(manifest: Mapping[str, Any]) -> list[FieldFault]:
 
 def concerns(kind: str, namespace: str, name: str) -> bool:
     """Whether a change of this object may have moved nodes."""
-    return (kind, namespace, name) == ("ConfigMap", NAMESPACE, network.TABLE)
+    return (kind, name) == ("ConfigMap", network.TABLE) and namespace in NAMESPACES

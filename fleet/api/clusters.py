@@ -26,13 +26,14 @@ from fleet.api.serializers import (
     EventSerializer,
     ImpersonationSerializer,
     JoinSerializer,
+    NodeLabelsSerializer,
     NodeSerializer,
     ShortLivedTokensSerializer,
 )
 from fleet.db import clock
 from fleet.models import Cluster, Event, Node
 from fleet.services.authorization import access
-from fleet.services.clusters import clusters, join_preflight, member_tokens, rehearsing
+from fleet.services.clusters import clusters, join_preflight, member_tokens, node_labels, rehearsing
 
 
 @extend_schema_view(list=extend_schema(summary="Clusters, with what they have and have left"))
@@ -46,6 +47,7 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         "short_lived_tokens": "join",
         "destroy": "detach",
         "partial_update": "label",
+        "node": "label",
         "cordon": "cordon",
         "uncordon": "cordon",
         "drain": "cordon",
@@ -191,6 +193,16 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         found = self.get_object().nodes.select_related("cluster").defer("cluster__access").order_by("name")
         page = viewsets.GenericViewSet.paginate_queryset(self, found)
         return self.get_paginated_response(NodeSerializer(page, many=True).data)
+
+    @extend_schema(request=NodeLabelsSerializer, responses=NodeLabelsSerializer, summary="Label a member's node")
+    @action(detail=True, methods=["patch"], url_path="nodes/(?P<node>[^/]+)")
+    def node(self, request: Request, name: str, node: str) -> Response:
+        """Sets labels, or removes those that are null, in the cluster itself. Answers with all labels of the node."""
+        cluster, body = self.get_object(), NodeLabelsSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        by, now = request.user.get_username(), clock.now()
+        labels = node_labels.change(cluster, node, **body.validated_data, by=by, now=now)
+        return Response({"labels": labels, "overwrite": body.validated_data["overwrite"]})
 
     def _steered(self, request: Request, steer: Callable[..., Cluster]) -> Response:
         cluster = self.get_object()

@@ -168,6 +168,13 @@ class ClusterChangeSerializer(serializers.Serializer[Any]):
     taints = TaintSerializer(many=True, required=False)
 
 
+class NodeLabelsSerializer(serializers.Serializer[Any]):
+    labels = serializers.DictField(
+        child=serializers.CharField(allow_null=True, allow_blank=True, max_length=63), help_text="null removes a label"
+    )
+    overwrite = serializers.BooleanField(default=False, help_text="whether labels that have another value are changed")
+
+
 class NodeGpuAmountSerializer(serializers.Serializer[Node]):
     """GPUs and other accelerators of a node, of all resources together."""
 

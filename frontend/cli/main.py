@@ -23,6 +23,7 @@ from frontend.cli.commands import (
     jobs,
     keys,
     kubeconfig,
+    labels,
     login,
     namespaces,
     notices,
@@ -83,6 +84,7 @@ app.command("resume")(jobs.resume)
 app.command("scalein")(sizes.scalein)
 app.command("scaleout")(sizes.scaleout)
 app.command("delete")(apply.delete)
+app.command("label")(labels.label)
 app.command("prune")(prune.prune)
 app.command("top")(clusters.top)
 app.add_typer(clusters.app, name="cluster")

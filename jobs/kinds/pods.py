@@ -48,6 +48,7 @@ def read_template(
             faults.add(f"{path}.spec.containers[{i}].image", "is required")
     try:
         references(spec)
+        _read_scheduling(spec, f"{path}.spec", faults)
         return units.pod_request(spec)
     except QuantityError as e:
         faults.add(f"{path}.spec", str(e))
@@ -61,6 +62,24 @@ def read_metadata(metadata: object, path: str, faults: Faults) -> None:
     held = faults.mapping(metadata, path)
     for field in ("labels", "annotations"):
         faults.mapping(held.get(field), f"{path}.{field}")
+
+
+def _read_scheduling(spec: Manifest, path: str, faults: Faults) -> None:
+    """Refuses what the placement does not look at, and what would leave placed pods pending in their cluster."""
+    affinity = spec.get("affinity") if isinstance(spec.get("affinity"), dict) else {}
+    near = (affinity or {}).get("podAffinity")
+    if isinstance(near, dict) and near.get("requiredDuringSchedulingIgnoredDuringExecution"):
+        faults.add(
+            f"{path}.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+            "is not supported: prefer it (preferredDuringScheduling...), or keep the gang together by the job's annotation"
+            " convoy.dev/topology: required",
+        )
+    for index, each in enumerate(spec.get("topologySpreadConstraints") or ()):
+        if isinstance(each, dict) and each.get("whenUnsatisfiable") != "ScheduleAnyway":
+            faults.add(
+                f"{path}.topologySpreadConstraints[{index}].whenUnsatisfiable",
+                "must be ScheduleAnyway: the placement does not spread pods; keep them apart by a required podAntiAffinity",
+            )
 
 
 def references(spec: Manifest) -> set[Reference]:

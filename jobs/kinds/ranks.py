@@ -4,15 +4,20 @@ Kinds number the pods of a role from 0 and make that the rank (RANK, TF_CONFIG's
 of the list is rank n's. A scheduler may follow the list; a runtime may sort by it, for it finds itself in it by its node.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fleet.core import units
 from jobs.kinds.base import Kind, Manifest, set_metadata
 
 RANKS = "convoy.dev/ranks"
 """``node-a*2 node-b``: ranks 0 and 1 on node-a, 2 on node-b."""
 GPU_SETS = "convoy.dev/gpu-sets"
 """``node-a=4,5 node-b=6``: the GPUs for the gang's pods on each node, in the order of their ranks."""
+LINKED = "aliyun.com/gpu"
+GROUP, VISIBLE = "topology.kubernetes.io/gpu-group", "topology.kubernetes.io/gpu-visible"
+"""What device plugins read and write on a pod: the indices of its own GPUs, and of those it may see."""
 LONGEST = 16 * 1024
 """Characters of a list that is still written: every pod carries it."""
 _ENVIRONMENT = {"CONVOY_RANKS": f"metadata.annotations['{RANKS}']", "CONVOY_NODE": "spec.nodeName"}
@@ -36,11 +41,27 @@ def write(kind: Kind, body: Manifest, nodes: Mapping[str, Sequence[Sequence[Any]
 def write_gpus(
     kind: Kind, body: Manifest, nodes: Mapping[str, Sequence[Sequence[Any]]], sets: Mapping[str, Sequence[int]]
 ) -> None:
-    """Onto the pods of every role that has nodes: which GPUs of each node are for the gang."""
+    """Onto the pods of every role that has nodes: which GPUs of each node are for the gang.
+
+    Device plugins read the indices of one pod's own GPUs, and of those it may see. A template says the same of all pods of its
+    role, so that it has what they may see where they are on one node, and their own where that is all of the set.
+    """
+    with_gpus = {role for role, template in kind.templates(body) if _asks_linked(template)}
+    pods_on: Counter[str] = Counter()
+    for role in with_gpus:
+        pods_on.update({node: pods for node, pods in nodes.get(role, ())})
     for role, template in kind.templates(body):
+        runs = nodes.get(role, ())
+        if role in with_gpus and len(runs) == 1 and (node := runs[0][0]) in sets:
+            gpus = ",".join(map(str, sets[node]))
+            set_metadata(template, "annotations", {VISIBLE: gpus, **({GROUP: gpus} if pods_on[node] == 1 else {})})
         node_names = dict.fromkeys(node for node, _ in nodes.get(role, ()) if node in sets)
         if text := " ".join(f"{node}={','.join(map(str, sets[node]))}" for node in node_names):
             set_metadata(template, "annotations", {GPU_SETS: text})
+
+
+def _asks_linked(template: Manifest) -> bool:
+    return bool(units.pod_request(template.get("spec") or {}).get(LINKED))
 
 
 def pin(kind: Kind, body: Manifest, key: str, values: Sequence[str]) -> None:

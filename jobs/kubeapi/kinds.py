@@ -13,6 +13,7 @@ from fleet.kube.resources import (
     PRIORITY_CLASSES,
     SECRETS,
     SERVICE_ACCOUNTS,
+    SIGS_POD_GROUPS,
     TRAINING_RUNTIMES,
     VOLUME_CLAIMS,
     Resource,
@@ -223,7 +224,7 @@ class Dependents(ManifestKind):
 
 
 class Runtimes(Dependents):
-    """Training runtimes and PriorityClasses hold no secrets: who may read a namespace, or the fleet, may read them."""
+    """Training runtimes, PodGroups and PriorityClasses hold no secrets: who reads a namespace, or the fleet, reads them."""
 
     read_verb = ManifestKind.read_verb
 
@@ -239,6 +240,7 @@ def kinds() -> list[Kind]:
             for each in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
         ),
         Runtimes(Served(PRIORITY_CLASSES, ("pc",))),
+        Runtimes(Served(SIGS_POD_GROUPS, document=crds.document(SIGS_POD_GROUPS))),
         *(Policies(each) for group in policies.GROUPS for each in _policies(group)),
         Bindings(),
         QueueUnits(),

@@ -8,7 +8,7 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from fleet.core.units import plus
-from fleet.kube.resources import NODES, POD_GROUPS, PODS, RESERVATIONS, VOLCANO_POD_GROUPS
+from fleet.kube.resources import NODES, POD_GROUPS, PODS, RESERVATIONS, SIGS_POD_GROUPS, VOLCANO_POD_GROUPS
 from fleet.member.client import Object
 from fleet.member.errors import MemberError, MemberMissing
 from simulator.machinery.clock import stamp
@@ -50,7 +50,7 @@ class Scheduler(Controller):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._pods = cluster.informer(PODS)
-        served = {"podgroup": POD_GROUPS, VOLCANO: VOLCANO_POD_GROUPS}
+        served = {"podgroup": POD_GROUPS, "sigs": SIGS_POD_GROUPS, VOLCANO: VOLCANO_POD_GROUPS}
         self._groups = {api: cluster.informer(each) for api, each in served.items() if cluster.serves(each)}
         self._lock = threading.Lock()
         self._holds: dict[str, tuple[str, Amounts]] = {}
@@ -199,7 +199,9 @@ class Scheduler(Controller):
         for name in wanted:
             api, _, key = name.partition("/")
             if api == "koordinator":
-                groups[name] = Group(least[name], present[name], placed[name])
+                stated = self._groups["sigs"].get(key) if "sigs" in self._groups else None
+                of_group = int(((stated or {}).get("spec") or {}).get("minMember") or 1)
+                groups[name] = Group(max(least[name], of_group), present[name], placed[name])
             elif api in self._groups and (obj := self._groups[api].get(key)) is not None:
                 need = int((obj.get("spec") or {}).get("minMember") or 1)
                 groups[name] = Group(need, present[name], placed[name], _affine_roles(obj))

@@ -11,7 +11,7 @@ from simulator.machinery.objects import Object, annotations_of, key_of, labels_o
 from simulator.scheduler.fit import Amounts, NodeInfo, PodRequest, request_of, why_not
 from simulator.scheduler.ranks import wished
 
-POD_GROUP = "scheduling.x-k8s.io/pod-group"
+POD_GROUP, SIGS_POD_GROUP = "scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io"
 VOLCANO = "volcano"
 """The name of the scheduler that pods of its groups ask for."""
 VOLCANO_GROUP = "scheduling.k8s.io/group-name"
@@ -66,6 +66,8 @@ def group_of(pod: Object) -> str:
     labels, notes, namespace = labels_of(pod), annotations_of(pod), namespace_of(pod)
     if name := labels.get(POD_GROUP):
         return f"podgroup/{namespace}/{name}"
+    if name := labels.get(SIGS_POD_GROUP):
+        return f"sigs/{namespace}/{name}"
     if pod["spec"].get("schedulerName") == VOLCANO and (name := notes.get(VOLCANO_GROUP)):
         return f"{VOLCANO}/{namespace}/{name}"
     name = notes.get(KOORDINATOR_GROUP)

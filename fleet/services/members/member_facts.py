@@ -16,6 +16,7 @@ from fleet.kube.resources import (
     RESERVATIONS,
     SECRETS,
     SERVICE_ACCOUNTS,
+    SIGS_POD_GROUPS,
     TRAINING_RUNTIMES,
     VOLCANO_QUEUES,
     VOLUME_CLAIMS,
@@ -174,6 +175,8 @@ def _rights(apis: Apis) -> list[Right]:
     rights += discovery.IMPERSONATION
     if serves(apis, POD_GROUPS):
         rights += [_right(verb, POD_GROUPS, "gangs") for verb in ("create", "delete")]
+    if serves(apis, SIGS_POD_GROUPS):
+        rights += [_right(verb, SIGS_POD_GROUPS, "gangs") for verb in ("get", "create", "patch", "delete")]
     if serves(apis, TRAINING_RUNTIMES):
         rights += [_right(verb, TRAINING_RUNTIMES, "the pods of TrainJobs") for verb in ("get", "create", "delete")]
     if serves(apis, RESERVATIONS):

@@ -6,6 +6,7 @@ of these how many such pods every node holds. It must not know clusters, policie
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from typing import Any, Self
 
 from fleet.core import devices, units
@@ -190,7 +191,7 @@ def parse_pod_requirements(
         pair
         for role, _, template in roles_with_pods
         for pair in _parse_anti_affinity(role, template.get("spec") or {}, labels)
-    }
+    } | {*_parse_host_ports((role, template) for role, _, template in roles_with_pods)}
     return GangRequirements(
         parts, tuple(sorted(apart, key=lambda a: (a.key, a.one, a.other))), within or TopologyConstraint(), data
     )
@@ -302,6 +303,21 @@ def _parse_anti_affinity(
             if _selects(term.get("labelSelector"), other_labels):
                 one, two = sorted((role, other))
                 yield AntiAffinity(term.get("topologyKey", ""), one, two)
+
+
+def _parse_host_ports(roles: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterable[AntiAffinity]:
+    """Pods that listen on the same port of their node never share one."""
+    ports = {role: _host_ports(template.get("spec") or {}) for role, template in roles}
+    for one, other in combinations_with_replacement(sorted(ports), 2):
+        if ports[one] & ports[other]:
+            yield AntiAffinity(HOSTNAME, one, other)
+
+
+def _host_ports(spec: Mapping[str, Any]) -> frozenset[tuple[int, str]]:
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    field = "containerPort" if spec.get("hostNetwork") else "hostPort"
+    entries = [port for container in containers for port in container.get("ports") or ()]
+    return frozenset((port[field], port.get("protocol") or "TCP") for port in entries if port.get(field))
 
 
 def _selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:

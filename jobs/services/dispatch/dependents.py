@@ -12,7 +12,8 @@ from fleet.kube import resources
 from fleet.kube.resources import Resource
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberChanged, MemberDenied, MemberExists, MemberMissing
-from jobs.kinds import registry
+from fleet.models import Cluster
+from jobs.kinds import gangs, registry
 from jobs.kinds.base import Manifest
 from jobs.kinds.pods import Reference, references
 from jobs.models import Dependent, Job, Work
@@ -24,6 +25,7 @@ RESOURCES: dict[str, Resource] = {
     "Secret": resources.SECRETS,
     "ServiceAccount": resources.SERVICE_ACCOUNTS,
     "PersistentVolumeClaim": resources.VOLUME_CLAIMS,
+    Dependent.POD_GROUP: resources.SIGS_POD_GROUPS,
 }
 RETENTION = "convoy.dev/retention"
 """Annotation of a claim. ``Delete``: removed with the last job that refers to it. ``Retain``, the default: kept."""
@@ -37,14 +39,19 @@ def referred_objects(job: Job) -> set[Reference]:
     objects: set[Reference] = set()
     for _, template in kind.templates(job.manifest):
         objects |= references(template.get("spec") or {})
+        if group := gangs.group_named_by(template):
+            objects.add(Reference(Dependent.POD_GROUP, group))
     return objects
 
 
-def dependents_of(job: Job) -> list[Dependent]:
-    """The referred objects that the fleet stores. All others are expected to exist in the member."""
+def dependents_of(job: Job, cluster: Cluster) -> list[Dependent]:
+    """The referred objects that the fleet stores and the cluster serves. All others are expected to exist in the member."""
     wanted = referred_objects(job)
     rows = Dependent.objects.filter(namespace=job.namespace, name__in={reference.name for reference in wanted})
-    return [row for row in rows if Reference(row.kind, row.name) in wanted]
+    group = RESOURCES[Dependent.POD_GROUP]
+    serves_groups = cluster.serves(group.api_version, group.kind)
+    sent = (row for row in rows if row.kind != Dependent.POD_GROUP or serves_groups)
+    return [row for row in sent if Reference(row.kind, row.name) in wanted]
 
 
 def send(client: MemberClient, rows: Iterable[Dependent], author: MemberClient) -> None:

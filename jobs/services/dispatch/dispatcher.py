@@ -239,7 +239,7 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
     profile = workload_policy.require(work.namespace, written)
     member_namespaces.follow(client, work.cluster, work.namespace, profile)
     if spec.propagate_deps:
-        rows = dependents.dependents_of(job)
+        rows = dependents.dependents_of(job, work.cluster)
         volume_claims.bind(job, work.cluster, rows, clock(), anywhere=spec.data_anywhere)
         dependents.send(client, rows, author)
     body = member_objects.manifest(kind, written, member_objects.labels(Identity.here(), uid, attempt))
@@ -258,7 +258,11 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
         roles = [Role(role["name"], pods or role["replicas"], role["request"]) for role in job.roles]
         reservations.secure_reservations(client, work.cluster, kind, body, roles, now=clock())
     # The pod group and the companions come before the job, whose pods refer to them from the moment they are created.
-    group = gangs.bind(kind, body, kind.read(body if share else job.manifest), work.cluster.serves)
+    reading, scheduler = (
+        kind.read(body if share else job.manifest),
+        work.cluster.annotations.get(gangs.GANG_SCHEDULER, ""),
+    )
+    group = gangs.bind(kind, body, reading, work.cluster.serves, scheduler)
     member_queues.join(client, work.cluster, job.leaf, body, *([group[1]] if group else []))
     for resource, companion in (*([group] if group else []), *kind.companions(body)):
         member_objects.create(client, resource, companion, uid, attempt, author=author)

@@ -15,10 +15,12 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from fleet.models import Pod
 from jobs import snapshot
+from jobs.core.gang.entitlement import find_leaf
 from jobs.events import announce_jobs
 from jobs.models import Job, Work
 from jobs.services.lifecycle import cycle_requests
 from jobs.services.lifecycle.locks import lock_jobs
+from quotas.core.tree import NAME_LABELS
 
 _LETS_GO = (Work.State.GONE, Work.State.KEPT, Work.State.SUSPENDED)
 """States of a work without running pods; of a suspended one they may still be on their way out."""
@@ -34,9 +36,21 @@ def release(now: datetime, uids: Iterable[UUID] | None = None) -> int:
     ended = rows.filter(pk__in=locked).order_by("pk")
     freed = [job for job in ended.defer("manifest") if _jobs_to_release().filter(pk=job.pk).update(charge=None)]
     if freed:
+        _find_leaves(job for job in freed if not job.finished)
         announce_jobs(freed, now)
         cycle_requests.request()
     return len(freed)
+
+
+def _find_leaves(jobs: Iterable[Job]) -> None:
+    """Gives jobs that wait again the leaf that their labels name now: while they were charged, they kept the former one."""
+    labelled = [job for job in jobs if job.labels.keys() & {*NAME_LABELS} and not job.pinned]
+    tree = snapshot.tree_in_force()[0] if labelled else None
+    for job in labelled:
+        belonging = find_leaf(tree, job.namespace, job.labels)
+        if belonging.leaf != job.leaf:
+            job.leaf, job.leaf_fault = belonging.leaf, belonging.fault[:500]
+            Job.objects.filter(pk=job.pk).update(leaf=job.leaf, leaf_fault=job.leaf_fault)
 
 
 @cache

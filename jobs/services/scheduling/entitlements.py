@@ -45,8 +45,12 @@ _COLUMNS = (
 def fill_entitlements(job: Job, tree: Tree | None, version: int) -> list[str]:
     """Sets the leaf, under this tree, of a job about to be stored; returns warnings. A charged job keeps its leaf."""
     job.tree_version = version
+    belonging = find_leaf(tree, job.namespace, job.labels, pinned=job.leaf if job.pinned else "")
+    if job.charge is not None and belonging.leaf != job.leaf:
+        return [
+            f"it keeps its place in {job.leaf} while it runs; {belonging.leaf or 'no queue'} counts when it waits again"
+        ]
     if job.charge is None:
-        belonging = find_leaf(tree, job.namespace, job.labels, pinned=job.leaf if job.pinned else "")
         job.leaf, job.leaf_fault = belonging.leaf, belonging.fault[:500]
         job.preemptible = is_preemptible(job.labels)
     return _outside(job, tree)

@@ -5,7 +5,9 @@ from datetime import datetime
 from django.db import transaction
 
 from fleet.changes import events, journal
-from fleet.errors import Conflict
+from fleet.errors import Conflict, Forbidden
+from fleet.services.authorization import access
+from jobs import snapshot_topology
 from jobs.core.explain import timeline
 from jobs.core.failover.lifecycle import Action, refusal
 from jobs.core.failover.rules import Outcome
@@ -110,9 +112,20 @@ def delete_policy(policy: Policy, *, by: str, now: datetime) -> None:
 @transaction.atomic
 def delete_dependent(dependent: Dependent, *, by: str, now: datetime) -> None:
     """Copies that were sent with a job stay with it until the last job that refers to them is gone."""
+    require_may_move_nodes(dependent.kind, dependent.namespace, dependent.name, by)
     deletion = change(dependent, journal.Action.DELETED)
     dependent.delete()
     events.announce([deletion], now)
+
+
+def require_may_move_nodes(kind: str, namespace: str, name: str, by: str) -> None:
+    """The table of switches says for all tenants where nodes are, in whatever namespace it stands."""
+    if snapshot_topology.concerns(kind, namespace, name):
+        user = access.user_named(by)
+        if user is not None and not access.is_fleet_admin(user):
+            raise Forbidden(
+                f"{kind} {namespace}/{name} says where the nodes of all tenants are: a fleet admin writes it"
+            )
 
 
 def _locked(job: Job, action: Action) -> Job:

@@ -11,7 +11,7 @@ from typing import Any
 
 from fleet.errors import FieldFault, NotFound
 from fleet.kube import crds, openapi
-from fleet.kube.resources import CLUSTER_TRAINING_RUNTIMES, PRIORITY_CLASSES, TRAINING_RUNTIMES
+from fleet.kube.resources import CLUSTER_TRAINING_RUNTIMES, PRIORITY_CLASSES, SIGS_POD_GROUPS, TRAINING_RUNTIMES
 from fleet.kube.schema import builtin, fields
 from jobs.core.policies import overrides, propagation
 from jobs.kinds import registry, schemas
@@ -52,7 +52,9 @@ def _known(api_version: str, kind: str, description: str) -> Known:
     if job_kind := registry.find(api_version, kind):
         names = job_kind.resource.plural, job_kind.short_names
         return Known(api_version, kind, *names, Category.JOB, description)
-    category = Category.SUPPORT if kind in (*Dependent.KINDS, *Dependent.RUNTIMES) else Category.POLICY
+    category = (
+        Category.SUPPORT if kind in (*Dependent.KINDS, *Dependent.RUNTIMES, Dependent.POD_GROUP) else Category.POLICY
+    )
     if kind in (parsing.KIND, PRIORITY_CLASSES.kind):
         category = Category.QUOTA
     return Known(api_version, kind, _plural(kind), (), category, description)
@@ -89,6 +91,7 @@ def _described() -> Iterator[tuple[tuple[str, str], Document]]:
         yield ("v1", kind), _builtin(kind)
     for runtime in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES):
         yield (runtime.api_version, runtime.kind), crds.document(runtime) or {}
+    yield (SIGS_POD_GROUPS.api_version, SIGS_POD_GROUPS.kind), crds.document(SIGS_POD_GROUPS) or {}
     yield (PRIORITY_CLASSES.api_version, PRIORITY_CLASSES.kind), _builtin(PRIORITY_CLASSES.kind)
     yield (parsing.API_VERSION, parsing.KIND), quota_schemas.DOCUMENT
 

@@ -16,7 +16,7 @@ from fleet.changes import events, journal
 from fleet.db import bulk
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
-from fleet.kube.resources import PRIORITY_CLASSES, TRAINING_RUNTIMES
+from fleet.kube.resources import PRIORITY_CLASSES, SIGS_POD_GROUPS, TRAINING_RUNTIMES
 from fleet.services.auditing import audit
 from jobs import snapshot, snapshot_topology, tracing
 from jobs.core.failover.lifecycle import max_wait_s, parse_deadline
@@ -191,6 +191,8 @@ def _parse_document(document: Mapping[str, Any], references: References) -> tupl
         return _Document(manifest, _write_policy, warnings), faults
     if kind in Dependent.KINDS and api_version == "v1":
         return _Document(manifest, _write_dependent, warnings), faults + _dependent_faults(manifest)
+    if (api_version, kind) == (SIGS_POD_GROUPS.api_version, SIGS_POD_GROUPS.kind):
+        return _Document(manifest, _write_dependent, warnings), faults + _pod_group_faults(manifest)
     if kind in Dependent.RUNTIMES and api_version == TRAINING_RUNTIMES.api_version:
         return _Document(manifest, _write_dependent, warnings), faults + training_runtime.faults_of(manifest).found
     if (api_version, kind) == (PRIORITY_CLASSES.api_version, PRIORITY_CLASSES.kind):
@@ -201,7 +203,7 @@ def _parse_document(document: Mapping[str, Any], references: References) -> tupl
     known = [*registry.names(), *(f"{group} {each}" for group in policies.GROUPS for each in _POLICIES)]
     known += [f"{TRAINING_RUNTIMES.api_version} {each}" for each in Dependent.RUNTIMES]
     known += [f"v1 {each}" for each in Dependent.KINDS] + [f"{quota_trees.API_VERSION} {quota_trees.KIND}"]
-    known.append(f"{PRIORITY_CLASSES.api_version} {PRIORITY_CLASSES.kind}")
+    known += [f"{each.api_version} {each.kind}" for each in (PRIORITY_CLASSES, SIGS_POD_GROUPS)]
     kind_name = f"{api_version} {kind}".strip() or "nothing"
     return _Document(manifest, _write_job), [
         FieldFault("kind", f"{kind_name} is not known here; known are {', '.join(known)}")
@@ -212,6 +214,17 @@ def _dependent_faults(manifest: Manifest) -> list[FieldFault]:
     faults = Faults()
     data_placement.is_anywhere(manifest["metadata"].get("annotations") or {}, faults)
     return [*snapshot_topology.faults_of(manifest), *faults.found]
+
+
+def _pod_group_faults(manifest: Manifest) -> list[FieldFault]:
+    faults = Faults()
+    spec = faults.mapping(manifest.get("spec"), "spec", required=True)
+    if type(spec.get("minMember")) is not int or spec["minMember"] < 1:
+        faults.add(
+            "spec.minMember",
+            f"must be the number of pods that start together, at least 1, not {spec.get('minMember')!r}",
+        )
+    return faults.found
 
 
 def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
@@ -424,6 +437,7 @@ def _write_policy(document: _Document, by: str, now: datetime) -> Applied:
 
 
 def _write_dependent(document: _Document, by: str, now: datetime) -> Applied:
+    actions.require_may_move_nodes(document.kind, document.namespace, document.name, by)
     applied = _write_row(Dependent, document, now)
     volume_claims.written(document.manifest, now)
     return applied

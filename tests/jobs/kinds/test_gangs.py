@@ -5,7 +5,7 @@ import copy
 import pytest
 import yaml
 
-from fleet.kube.resources import POD_GROUPS, RESERVATIONS, VOLCANO_POD_GROUPS
+from fleet.kube.resources import POD_GROUPS, RESERVATIONS, SIGS_POD_GROUPS, VOLCANO_POD_GROUPS
 from jobs.kinds import gangs, registry
 from jobs.kinds.base import marked
 
@@ -80,3 +80,26 @@ def test_it_makes_no_gang_of_one_pod_nor_where_nothing_knows_gangs():
     roles = {"Worker": {**JOB["spec"]["tfReplicaSpecs"]["Worker"], "replicas": 1}}
     assert told(POD_GROUPS, tfReplicaSpecs=roles)[0] is None
     assert told()[0] is None
+
+
+def test_the_former_group_of_scheduler_plugins_is_used_where_nothing_newer_is_served():
+    group, templates = told(SIGS_POD_GROUPS)
+    assert group is not None and group[0] == SIGS_POD_GROUPS and group[1]["spec"] == {"minMember": 3}
+    assert all(t["metadata"]["labels"][gangs.SIGS_LABEL] == "mnist" for t in templates)
+
+
+def test_pods_of_a_person_that_name_their_own_pod_group_are_left_alone():
+    roles = copy.deepcopy(JOB["spec"]["tfReplicaSpecs"])
+    for role in roles.values():
+        role["template"]["metadata"] = {"labels": {gangs.SIGS_LABEL: "mine"}}
+    assert told(POD_GROUPS, SIGS_POD_GROUPS, tfReplicaSpecs=roles)[0] is None
+
+
+def test_pods_of_scheduler_plugins_name_their_scheduler_where_it_is_not_the_default_one():
+    job = copy.deepcopy(JOB)
+    job["spec"]["tfReplicaSpecs"]["PS"]["template"]["spec"]["schedulerName"] = "theirs"
+    made = marked(KIND, job, {"mark": "1"})
+    serves = {(POD_GROUPS.api_version, POD_GROUPS.kind)}
+    gangs.bind(KIND, made, KIND.read(job), lambda api, kind: (api, kind) in serves, "scheduler-plugins-scheduler")
+    named = {role: template["spec"]["schedulerName"] for role, template in KIND.templates(made)}
+    assert named == {"ps": "theirs", "worker": "scheduler-plugins-scheduler"}

@@ -53,6 +53,18 @@ def test_a_domain_without_a_label_holds_beside_every_term_of_an_affinity():
     assert found == {"nodeSelectorTerms": [{"matchExpressions": [condition, wanted]}, {}]}
 
 
+def test_device_plugins_find_the_gpus_where_a_template_can_say_them():
+    visible, group = "topology.kubernetes.io/gpu-visible", "topology.kubernetes.io/gpu-group"
+    made = job(containers=[{"name": "pytorch", "image": "x", "resources": {"limits": {"aliyun.com/gpu": 2}}}])
+    ranks.write_gpus(PYTORCH, made, {"worker": [["a", 1]]}, {"a": [4, 5]})
+    notes = worker(made)["metadata"]["annotations"]
+    assert (notes[visible], notes[group]) == ("4,5", "4,5")
+    made = job(containers=[{"name": "pytorch", "image": "x", "resources": {"limits": {"aliyun.com/gpu": 1}}}])
+    ranks.write_gpus(PYTORCH, made, {"worker": [["a", 2]]}, {"a": [4, 5]})
+    notes = worker(made)["metadata"]["annotations"]
+    assert notes[visible] == "4,5" and group not in notes
+
+
 def test_each_role_is_told_the_gpus_of_its_nodes():
     made = job()
     ranks.write_gpus(PYTORCH, made, {"worker": [["a", 2], ["b", 1]]}, {"a": [4, 5], "c": [1]})

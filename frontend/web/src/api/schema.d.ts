@@ -303,6 +303,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{name}/nodes/{node}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Label a member's node
+         * @description Sets labels, or removes those that are null, in the cluster itself. Answers with all labels of the node.
+         */
+        patch: operations["clusters_nodes_partial_update"];
+        trace?: never;
+    };
     "/api/v1/clusters/{name}/revive/": {
         parameters: {
             query?: never;
@@ -3253,6 +3273,17 @@ export interface components {
             requested: number;
             pods: components["schemas"]["PodOnNode"][];
         };
+        NodeLabels: {
+            /** @description null removes a label */
+            labels: {
+                [key: string]: string | null;
+            };
+            /**
+             * @description whether labels that have another value are changed
+             * @default false
+             */
+            overwrite: boolean;
+        };
         Notice: {
             attempt: number;
             cluster: string;
@@ -3706,6 +3737,17 @@ export interface components {
                 [key: string]: string;
             };
             taints?: components["schemas"]["TaintRequest"][];
+        };
+        PatchedNodeLabelsRequest: {
+            /** @description null removes a label */
+            labels?: {
+                [key: string]: string | null;
+            };
+            /**
+             * @description whether labels that have another value are changed
+             * @default false
+             */
+            overwrite: boolean;
         };
         Permission: {
             verb: string;
@@ -5152,6 +5194,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedNodeList"];
+                };
+            };
+        };
+    };
+    clusters_nodes_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedNodeLabelsRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["PatchedNodeLabelsRequest"];
+                "multipart/form-data": components["schemas"]["PatchedNodeLabelsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeLabels"];
                 };
             };
         };

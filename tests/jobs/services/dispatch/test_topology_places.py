@@ -4,10 +4,10 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.errors import InvalidInput
-from jobs.models import Job
+from fleet.errors import Forbidden, InvalidInput
+from jobs.models import Dependent, Job
 from jobs.services.scheduling.cache import SchedulerCache
-from jobs.services.submission import manifests, submit
+from jobs.services.submission import actions, manifests, submit
 from jobs.snapshot_topology import whereabouts
 from tests.support.books import a_cluster
 from tests.support.world import pytorch_job
@@ -79,3 +79,20 @@ def test_a_jobs_wish_is_kept_with_its_roles_and_a_strange_one_refused(db):
     assert Job.objects.get().roles[0]["needs"]["within"] == [2, True]
     with pytest.raises(InvalidInput, match="no level of the network"):
         apply(pytorch_job("other", **{"kueue.x-k8s.io/podset-required-topology": "row"}))
+
+
+def test_the_table_may_stand_where_the_guide_of_dlrover_has_it_and_that_of_the_clusters_goes_first(north):
+    guide = table(topology_config="asw-9 psw-9 10.0.0.1").replace("kube-system", "dlrover")
+    apply(guide)
+    assert place(north)[1:] == ("psw-9", "asw-9")
+    apply(table(topology_config="asw-1 psw-0 10.0.0.1"))
+    assert place(north)[1:] == ("psw-0", "asw-1")
+
+
+def test_only_a_fleet_admin_says_where_nodes_are_in_whatever_namespace(north, editor):
+    guide = table(topology_config="asw-9 psw-9 10.0.0.1").replace("kube-system", "dlrover")
+    with pytest.raises(Forbidden, match="a fleet admin writes it"):
+        submit.apply(manifests.parse(guide.encode()), by=editor.username, now=timezone.now())
+    apply(guide)
+    with pytest.raises(Forbidden):
+        actions.delete_dependent(Dependent.objects.get(), by=editor.username, now=timezone.now())
