@@ -8,8 +8,9 @@ is served. Says nothing about whether it fits.
 from collections.abc import Callable
 from typing import Any
 
+from fleet.errors import FieldFault
 from fleet.kube.resources import POD_GROUPS, RESERVATIONS, SIGS_POD_GROUPS, VOLCANO_POD_GROUPS, Resource
-from jobs.kinds.base import Amounts, Kind, Manifest, Reading, set_metadata
+from jobs.kinds.base import Amounts, Faults, Kind, Manifest, Reading, set_metadata
 
 LABEL, SIGS_LABEL = "scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io"
 GANG_SCHEDULER = "convoy.dev/gang-scheduler"
@@ -72,6 +73,15 @@ def group_named_by(template: Manifest) -> str:
     metadata = template.get("metadata") or {}
     of_gang = (metadata.get("annotations") or {}).get(f"{KOORDINATOR}name")
     return str((metadata.get("labels") or {}).get(SIGS_LABEL) or of_gang or "")
+
+
+def pod_group_faults(manifest: Manifest) -> list[FieldFault]:
+    """Of a PodGroup of `SIGS_POD_GROUPS` that a person applies."""
+    faults = Faults()
+    least = faults.mapping(manifest.get("spec"), "spec", required=True).get("minMember")
+    if type(least) is not int or least < 1:
+        faults.add("spec.minMember", f"must be the number of pods that start together, at least 1, not {least!r}")
+    return faults.found
 
 
 def _of_scheduler_plugins(

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from fleet.changes import events
+from fleet.errors import FieldFault, InvalidInput
 from fleet.models import Cluster, Hold
 from jobs.core.failover.rules import Outcome
 from jobs.core.life.jobs import JobEvent
@@ -52,8 +53,17 @@ def changed_shape(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> 
     return f"role {', '.join(names)} asks for other pods, resources or nodes" if names else ""
 
 
-def restart(job: Job, cluster: Cluster, *, by: str, now: datetime) -> None:
-    """The job is locked and has its new manifest; the caller has asked `refusal` and `changed_shape`."""
+def restart(job: Job, roles_before: list[dict[str, Any]], *, by: str, now: datetime) -> None:
+    """The job is locked and has its new manifest, and `refusal` had nothing against it.
+
+    Raises `InvalidInput` where the new pods need another place than those of ``roles_before``.
+    """
+    cluster, why = job.cluster, changed_shape(roles_before, job.roles)
+    if why or cluster is None:
+        detail = (
+            f"cannot change by a restart of its pods, because {why}: suspend the job, apply the change, and resume it"
+        )
+        raise InvalidInput(f"{job}: {detail}", (FieldFault("spec", detail),))
     former, message = job.attempt, f"restarted on {cluster.name} with a changed spec by {by}"
     held = Hold.objects.filter(job_uid=job.uid, attempt=former).first()
     labels = Work.objects.filter(job_uid=job.uid, attempt=former).values_list("node_labels", flat=True).first()

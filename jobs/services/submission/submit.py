@@ -30,7 +30,7 @@ from jobs.core.reasons import Code, Reason
 from jobs.core.resizing.elastic import is_elastic
 from jobs.core.topology import speed
 from jobs.events import announce_jobs, change, job_event
-from jobs.kinds import derived_names, registry, training_runtime
+from jobs.kinds import derived_names, gangs, registry, training_runtime
 from jobs.kinds.base import RESOLVED, Kind, Manifest, Reading
 from jobs.models import Dependent, Job, Policy
 from jobs.services.lifecycle import (
@@ -192,7 +192,7 @@ def _parse_document(document: Mapping[str, Any], references: References) -> tupl
     if kind in Dependent.KINDS and api_version == "v1":
         return _Document(manifest, _write_dependent, warnings), faults + _dependent_faults(manifest)
     if (api_version, kind) == (SIGS_POD_GROUPS.api_version, SIGS_POD_GROUPS.kind):
-        return _Document(manifest, _write_dependent, warnings), faults + _pod_group_faults(manifest)
+        return _Document(manifest, _write_dependent, warnings), faults + gangs.pod_group_faults(manifest)
     if kind in Dependent.RUNTIMES and api_version == TRAINING_RUNTIMES.api_version:
         return _Document(manifest, _write_dependent, warnings), faults + training_runtime.faults_of(manifest).found
     if (api_version, kind) == (PRIORITY_CLASSES.api_version, PRIORITY_CLASSES.kind):
@@ -214,17 +214,6 @@ def _dependent_faults(manifest: Manifest) -> list[FieldFault]:
     faults = Faults()
     data_placement.is_anywhere(manifest["metadata"].get("annotations") or {}, faults)
     return [*snapshot_topology.faults_of(manifest), *faults.found]
-
-
-def _pod_group_faults(manifest: Manifest) -> list[FieldFault]:
-    faults = Faults()
-    spec = faults.mapping(manifest.get("spec"), "spec", required=True)
-    if type(spec.get("minMember")) is not int or spec["minMember"] < 1:
-        faults.add(
-            "spec.minMember",
-            f"must be the number of pods that start together, at least 1, not {spec.get('minMember')!r}",
-        )
-    return faults.found
 
 
 def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
@@ -381,23 +370,13 @@ def _update_job(job: Job, document: _Document, by: str, now: datetime) -> None:
         before, roles = job.manifest, job.roles
         _write_manifest(job, document, by, now, keeps_growing=wanted is not None)
         if restarts_pods:
-            _restart(job, roles, by, now)
+            restarts.restart(job, roles, by=by, now=now)
         else:
             copy_metadata.order(job, before, now)
     if document.reading.suspended and not was:
         actions.suspend(job, by="apply", now=now)
     elif was and not document.reading.suspended:
         actions.resume(job, by="apply", now=now)
-
-
-def _restart(job: Job, roles_before: list[dict[str, Any]], by: str, now: datetime) -> None:
-    cluster, why = job.cluster, restarts.changed_shape(roles_before, job.roles)
-    if why or cluster is None:
-        detail = (
-            f"cannot change by a restart of its pods, because {why}: suspend the job, apply the change, and resume it"
-        )
-        raise InvalidInput(f"{job}: {detail}", (FieldFault("spec", detail),))
-    restarts.restart(job, cluster, by=by, now=now)
 
 
 def _write_manifest(job: Job, document: _Document, by: str, now: datetime, *, keeps_growing: bool) -> None:
