@@ -211,6 +211,15 @@ def gone() -> QuerySet[JournalEntry, str]:
 
 
 def compact(keep: int) -> int:
-    """Forgets all but the newest ``keep`` entries; the newest one always stays, so that versions never go back."""
-    deleted, _ = JournalEntry.objects.filter(version__lte=tip() - max(keep, 1)).delete()
+    """Forgets all but the newest ``keep`` entries; the newest one always stays, so that versions never go back.
+
+    The oldest go first, in batches: after a pause of the housekeeping one statement would delete for minutes.
+    """
+    last, deleted = tip() - max(keep, 1), 0
+    old = JournalEntry.objects.filter(version__lte=last).order_by("version").values_list("version", flat=True)
+    while (first := old.first()) is not None:
+        deleted += JournalEntry.objects.filter(version__lte=min(first + COMPACTED_AT_ONCE - 1, last)).delete()[0]
     return deleted
+
+
+COMPACTED_AT_ONCE = 10_000
