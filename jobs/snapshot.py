@@ -368,7 +368,7 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], whe
         policy=spec,
         attempt=job["attempt"],
         generation=job["generation"],
-        excluded=excluded_until(past, timedelta(seconds=settings.CONVOY_FAILOVER.cool_off_s)),
+        excluded=excluded_until(past, timedelta(seconds=settings.CONVOY_FAILOVER.cool_off_s), spec.cool_offs),
         leaf=job["leaf"],
         leaf_fault=job["leaf_fault"],
         preemptible=job["preemptible"],

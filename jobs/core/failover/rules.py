@@ -113,12 +113,16 @@ class Past:
     """Whether the program's own exception ended it: it would end it on every cluster."""
 
 
-def excluded_until(past: Sequence[Past], cool_off: timedelta) -> dict[str, datetime]:
+def excluded_until(
+    past: Sequence[Past], cool_off: timedelta, of_causes: Mapping[Cause, int] | None = None
+) -> dict[str, datetime]:
     """Until when each cluster is excluded for a job with this history.
 
-    ``cool_off`` applies after the first failure of the job itself on a cluster, and doubles with each further one. An
-    exception of the program excludes no cluster: to try it elsewhere would only move the error around the fleet.
+    ``cool_off`` applies after the first failure of the job itself on a cluster, and doubles with each further one.
+    ``of_causes`` are seconds that replace it, and that of other classes, for single causes; 0 excludes no cluster. An exception
+    of the program excludes none: to try it elsewhere would only move the error around the fleet.
     """
+    stated = {kind: timedelta(seconds=s) for cause, s in (of_causes or {}).items() for kind in _BUDGET_OF[cause]}
     failures: dict[tuple[str, FailureClass], list[datetime]] = {}
     for attempt in past:
         if not attempt.is_proven_code_error and (kind := _class_of(attempt)):
@@ -126,8 +130,9 @@ def excluded_until(past: Sequence[Past], cool_off: timedelta) -> dict[str, datet
     until: dict[str, datetime] = {}
     for (cluster, kind), ends in failures.items():
         doublings = len(_counted_failures(ends, kind)) - kind.free - 1
-        if doublings >= 0:
-            end = max(ends) + (kind.cool_off or cool_off) * 2 ** min(doublings, _MAX_DOUBLINGS)
+        base = stated.get(kind, kind.cool_off or cool_off)
+        if doublings >= 0 and base:
+            end = max(ends) + base * 2 ** min(doublings, _MAX_DOUBLINGS)
             until[cluster] = max(end, until.get(cluster, end))
     return until
 

@@ -30,9 +30,16 @@ _WITHOUT_EFFECT = (
     "failover.application.gracePeriodSeconds",
 )  # fmt: skip
 MAX_ATTEMPTS = "convoy.dev/max-attempts"
-FAILURE_BUDGETS = "convoy.dev/failure-budgets"
 """Annotation: how many failures end a job of this policy."""
+FAILURE_BUDGETS = "convoy.dev/failure-budgets"
+"""Annotation: how many failures of a cause end a job of this policy."""
+COOL_OFFS = "convoy.dev/cool-offs"
+"""Annotation: for how many seconds a cluster is excluded after a failure of a cause there."""
 _ATTEMPTS = re.compile(r"[1-9][0-9]{0,2}")
+_AMOUNTS = {
+    FAILURE_BUDGETS: (_ATTEMPTS, ("COUNT", "a count from 1 to 999")),
+    COOL_OFFS: (re.compile(r"[0-9]{1,6}"), ("SECONDS", "0 to 999999 seconds")),
+}
 _OLD_MODES = {"Immediately": PurgeMode.DIRECTLY, "Graciously": PurgeMode.GRACEFULLY}
 _KEYS = (
     "resourceSelectors", "propagateDeps", "placement", "failover", "suspension", "priority", "preemption",
@@ -112,6 +119,8 @@ class PolicySpec:
     """How many failures end a job; None: as many as the fleet says."""
     failure_budgets: Mapping[Cause, int] = field(default_factory=dict)
     """How many failures of a cause end a job; of the others as many as the fleet says."""
+    cool_offs: Mapping[Cause, int] = field(default_factory=dict)
+    """How many seconds a cluster is excluded after a failure of a cause; after the others as long as the fleet says."""
     data_anywhere: bool = False
     """Jobs may run where the data of their volume claims is not."""
     unreachable: Unreachable = Unreachable.REPLACE
@@ -161,7 +170,8 @@ def parse_propagation_policy(manifest: Mapping[str, Any], known_kinds: Sequence[
         fit=_fit(manifest.get("metadata"), faults),
         score_weights=preferences.weights(_annotations(manifest.get("metadata")), faults),
         max_attempts=_max_attempts(_annotations(manifest.get("metadata")), faults),
-        failure_budgets=_failure_budgets(_annotations(manifest.get("metadata")), faults),
+        failure_budgets=_by_cause(_annotations(manifest.get("metadata")), FAILURE_BUDGETS, faults),
+        cool_offs=_by_cause(_annotations(manifest.get("metadata")), COOL_OFFS, faults),
         data_anywhere=data_placement.is_anywhere(_annotations(manifest.get("metadata")), faults),
         unreachable=unreachable.read(_annotations(manifest.get("metadata")), faults),
         state_rules=state_preservation.read(failover, faults),
@@ -319,19 +329,18 @@ def _max_attempts(annotations: Mapping[str, Any], faults: Faults) -> int | None:
     return int(value)
 
 
-def _failure_budgets(annotations: Mapping[str, Any], faults: Faults) -> Mapping[Cause, int]:
+def _by_cause(annotations: Mapping[str, Any], annotation: str, faults: Faults) -> Mapping[Cause, int]:
     """``CodeError=1,Infrastructure=50``"""
-    budgets: dict[Cause, int] = {}
-    for part in str(annotations.get(FAILURE_BUDGETS) or "").split(","):
-        name, _, count = part.strip().partition("=")
-        if name in BUDGETED and _ATTEMPTS.fullmatch(count):
-            budgets[BUDGETED[name]] = int(count)
+    pattern, form = _AMOUNTS[annotation]
+    amounts: dict[Cause, int] = {}
+    for part in str(annotations.get(annotation) or "").split(","):
+        name, _, amount = part.strip().partition("=")
+        if name in BUDGETED and pattern.fullmatch(amount):
+            amounts[BUDGETED[name]] = int(amount)
         elif part.strip():
-            detail = (
-                f"{part.strip()!r} is not CAUSE=COUNT with a cause of {', '.join(BUDGETED)} and a count from 1 to 999"
-            )
-            faults.add(f"metadata.annotations.{FAILURE_BUDGETS}", detail)
-    return budgets
+            detail = f"{part.strip()!r} is not CAUSE={form[0]} with a cause of {', '.join(BUDGETED)} and {form[1]}"
+            faults.add(f"metadata.annotations.{annotation}", detail)
+    return amounts
 
 
 def _purge(body: Mapping[str, Any], path: str, faults: Faults) -> PurgeMode:

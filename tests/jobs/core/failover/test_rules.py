@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from jobs.core.failover.causes import Cause
 from jobs.core.failover.rules import Outcome, Past, budget_spent, excluded_until, leaves_cluster_at
 from jobs.core.taints import Taint, Toleration
 from tests.jobs.core.builders import NOON
@@ -60,6 +61,16 @@ def test_it_is_patient_with_lost_clusters_but_not_for_ever():
     assert excluded_until(ends(Outcome.LOST, 0, 10), COOL_OFF) == {"north": NOON + timedelta(minutes=11)}
     assert budget_spent(ends(Outcome.LOST, *range(7)), 2) == ""
     assert budget_spent(ends(Outcome.LOST, *range(8)), 2) == "lost its cluster 8 times within a day"
+
+
+def test_a_policy_says_how_long_a_cluster_is_excluded_after_failures_of_a_cause():
+    of_memory = [Past("north", Outcome.FAILED, NOON, Cause.OUT_OF_MEMORY)]
+    lost = ends(Outcome.LOST, 0, 10)
+    stated = {Cause.OUT_OF_MEMORY: 7, Cause.INFRASTRUCTURE: 600}
+    assert excluded_until(of_memory, COOL_OFF, stated) == {"north": NOON + timedelta(seconds=7)}
+    assert excluded_until(lost, COOL_OFF, stated) == {"north": NOON + timedelta(minutes=20)}
+    assert excluded_until(ends(Outcome.FAILED, 0), COOL_OFF, stated) == {"north": NOON + COOL_OFF}
+    assert excluded_until(of_memory, COOL_OFF, {Cause.OUT_OF_MEMORY: 0}) == {}
 
 
 def test_it_counts_the_classes_apart_and_takes_the_longest_cool_off():

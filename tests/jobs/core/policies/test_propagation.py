@@ -77,6 +77,22 @@ def test_it_names_the_field_at_fault(path, value, field):
     assert any(field in fault.field for fault in faults)
 
 
+@pytest.mark.parametrize(
+    ("annotation", "good", "bad"),
+    [
+        ("convoy.dev/failure-budgets", "CodeError=1, Infrastructure=50", "CodeError=0"),
+        ("convoy.dev/cool-offs", "CodeError=0,Infrastructure=600", "CodeError=-1"),
+    ],
+)
+def test_it_reads_amounts_by_cause_and_names_the_part_at_fault(annotation, good, bad):
+    for text, faults in ((good, 0), (bad, 1), ("Bad=1", 1), ("CodeError", 1), ("CodeError=1e9", 1), ("", 0)):
+        policy = {**SEED, "metadata": {"name": "p", "annotations": {annotation: text}}}
+        spec = propagation.parse_propagation_policy(policy, KNOWN)
+        assert [fault.field for fault in spec.faults] == [f"metadata.annotations.{annotation}"] * faults, text
+        if text == good:
+            assert sorted((spec.failure_budgets or spec.cool_offs).values()) in ([1, 50], [0, 600])
+
+
 def test_it_reads_overflow_tiers_as_further_terms():
     tiers = [{"clusterNames": ["spot"]}, {"clusterNames": ["far"]}]
     terms = [{"clusterNames": ["own"], "overflowAffinities": tiers}, {"clusterNames": ["last"]}]

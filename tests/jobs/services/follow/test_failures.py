@@ -6,7 +6,8 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Hold, Pod
-from jobs.models import Attempt, Work
+from jobs import snapshot
+from jobs.models import Attempt, Job, Work
 from jobs.services.follow import health
 from jobs.services.follow.status import JobEventHandler
 from tests.support import books
@@ -117,6 +118,24 @@ def test_a_policy_has_budgets_of_its_own_for_each_cause(llama):
     policy.manifest["metadata"]["annotations"] = {"convoy.dev/failure-budgets": "CodeError=1, Infrastructure=9"}
     policy.save()
     assert fails_and_moves() == 1
+
+
+@pytest.mark.parametrize(
+    ("stated", "excluded"), [("", {"north"}), ("CodeError=0", {"north"}), ("OutOfMemory=0", set())]
+)
+def test_a_policy_says_how_long_a_cluster_is_excluded_after_a_failure_of_a_cause(stated, excluded):
+    books.a_cluster("north")
+    books.apply(pytorch_job("llama"))
+    job = start()
+    books.tolerating("llama", seconds=30)
+    policy = books.job("llama").policy
+    policy.manifest["metadata"]["annotations"] = {"convoy.dev/cool-offs": stated}
+    policy.save()
+    pod(job, "llama-worker-0", phase="Failed", reason="OOMKilled", exit_code=137)
+    books.report("llama", "Failed")
+    Pod.objects.all().delete()
+    health.check(timezone.now() + timedelta(seconds=31))
+    assert set(snapshot.load_gangs(Job.objects.all())[0].excluded) == excluded
 
 
 def test_it_is_unhealthy_while_a_pod_restarts_again_and_again_and_moves(llama):
