@@ -356,6 +356,7 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], whe
     # A share that is placed again goes to a cluster that has none, and has its own copy of the claim there.
     moves = division is not None and job["state"] == Job.State.MOVING
     free = (spec is not None and spec.data_anywhere) or moves
+    cool_off = timedelta(seconds=settings.CONVOY_FAILOVER.cool_off_s)
     return Gang(
         job_id=job["pk"],
         name=f"{job['namespace']}/{job['name']}",
@@ -368,7 +369,7 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], whe
         policy=spec,
         attempt=job["attempt"],
         generation=job["generation"],
-        excluded=excluded_until(past, timedelta(seconds=settings.CONVOY_FAILOVER.cool_off_s), spec.cool_offs),
+        excluded=excluded_until(past, cool_off, spec.cool_offs if spec else None),
         leaf=job["leaf"],
         leaf_fault=job["leaf_fault"],
         preemptible=job["preemptible"],

@@ -138,6 +138,12 @@ def test_a_policy_says_how_long_a_cluster_is_excluded_after_a_failure_of_a_cause
     assert set(snapshot.load_gangs(Job.objects.all())[0].excluded) == excluded
 
 
+def test_a_job_without_a_policy_is_read_too(llama):
+    Job.objects.update(policy=None, attempt=0)
+    [gang] = snapshot.load_gangs(Job.objects.all())
+    assert gang.policy is None and gang.excluded == {}
+
+
 def test_it_is_unhealthy_while_a_pod_restarts_again_and_again_and_moves(llama):
     books.tolerating("llama", seconds=30)
     restarts(llama, 2)
