@@ -27,7 +27,8 @@ _INITIAL_WATCH_GRACE = timedelta(seconds=60)
 def confirm(cluster_ids: Collection[int], now: datetime) -> None:
     """Records that everything these members reported is written; rows that are being changed wait for the next call."""
     rows = Cluster.objects.filter(pk__in=cluster_ids).order_by("pk").select_for_update(no_key=True, skip_locked=True)
-    unbroken = When(watched_until__gte=now - _longest_age(), watched_since__isnull=False, then=F("watched_since"))
+    # A beginning that is yet to come is of a clock that was wrong: until then nothing would count as observed.
+    unbroken = When(watched_until__gte=now - _longest_age(), watched_since__lte=now, then=F("watched_since"))
     free = Cluster.objects.filter(pk__in=list(rows.values_list("pk", flat=True)))
     free.update(watched_since=Case(unbroken, default=now), watched_until=now)
 

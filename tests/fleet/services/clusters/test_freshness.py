@@ -50,6 +50,16 @@ def test_it_begins_a_new_watch_after_a_gap(row):
     assert fresh(row).watched_since == fresh(row).watched_until == NOW + 11 * MINUTE
 
 
+def test_it_begins_a_new_watch_after_a_clock_that_was_ahead_is_right_again(row):
+    ahead = NOW + timedelta(hours=1)
+    freshness.confirm([row.pk], ahead)
+    assert fresh(row).watched_since == ahead
+    for seconds in (2, 4):
+        freshness.confirm([row.pk], NOW + timedelta(seconds=seconds))
+    observed = fresh(row).freshness.observed_for(NOW + timedelta(seconds=1), NOW + timedelta(seconds=4))
+    assert observed == timedelta(seconds=2), "jobs that fail now would not be moved for an hour"
+
+
 def test_kubectl_shows_a_condition(row):
     def condition():
         shown = Clusters().render(fresh(row))["status"]["conditions"]
