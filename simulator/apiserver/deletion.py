@@ -93,11 +93,16 @@ def empty_namespace(store: Store, name: str, resources: list[Resource]) -> None:
 
 
 def collect_orphan(store: Store, kind: Kind, namespace: str, name: str) -> None:
-    """Deletes an object all of whose owners were gone before it was created."""
+    """Deletes an object all of whose owners were gone, or waited for their dependents to go, before it was created."""
     found = store.get(kind, namespace, name)
     owners = (found or {}).get("metadata", {}).get("ownerReferences") or []
-    if found and owners and not any(_owner(store, namespace, owner) for owner in owners):
+    if found and owners and not any(_stays(store, namespace, owner) for owner in owners):
         delete(store, Resource(kind[0], "", kind[1], found["kind"]), found, {"propagationPolicy": "Background"})
+
+
+def _stays(store: Store, namespace: str, reference: Object) -> bool:
+    owner = _owner(store, namespace, reference)
+    return owner is not None and FOREGROUND not in (owner[1]["metadata"].get("finalizers") or [])
 
 
 def _owner(store: Store, namespace: str, reference: Object) -> tuple[Kind, Object] | None:

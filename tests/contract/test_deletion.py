@@ -109,6 +109,19 @@ def test_it_takes_dependents_along_first(target: Target, namespace: str) -> None
     until(lambda: gone(target, child) and gone(target, parent))
 
 
+@pytest.mark.usefixtures("finalizers", "owners")
+def test_it_takes_along_what_is_created_while_its_owner_goes(target: Target, namespace: str) -> None:
+    parent, child = family(target, namespace)
+    target.member.merge_patch(child, {"metadata": {"finalizers": ["contract.test/hold"]}})
+    going = target.member.delete(parent, propagation="Foreground")
+    late = config_map("late", ownerReferences=[owner(going)])
+    target.member.create(CONFIG_MAPS.path(namespace), late)
+    until(lambda: gone(target, CONFIG_MAPS.path(namespace, "late")))
+    assert not gone(target, parent)
+    target.member.merge_patch(child, {"metadata": {"finalizers": None}})
+    until(lambda: gone(target, parent))
+
+
 @pytest.mark.usefixtures("owners")
 def test_it_leaves_orphans_standing(target: Target, namespace: str) -> None:
     parent, child = family(target, namespace)
