@@ -5,17 +5,18 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from deploy.bootstrap.home import ROOT
-from tests.faults.engine import judge, steps, summary
+from tests.faults.engine import judge, mutations, objects, running, steps, summary
 from tests.faults.engine.judge import Judge, Struck
 from tests.faults.engine.members import Contents
 from tests.faults.engine.rows import Rows
 from tests.faults.engine.schedules import STRIKES, Fault, Target, schedule
 from tests.faults.engine.steps import STEPS, Switchboard
-from tests.faults.engine.users import Answer
+from tests.faults.engine.users import STATE, Answer
 
 UID = "11111111-1111-4111-8111-111111111111"
 NOTHING = Rows([], [], [], [], [], [], [])
@@ -24,7 +25,7 @@ SUCCEEDED = {"conditions": [{"type": "Succeeded", "status": "True"}]}
 
 
 def marked(name: str, attempt: int = 1) -> dict:
-    return {"name": name, "labels": {judge.JOB: UID, judge.ATTEMPT: str(attempt)}}
+    return {"name": name, "labels": {objects.JOB: UID, objects.ATTEMPT: str(attempt)}}
 
 
 def containers(gpus: int) -> dict:
@@ -36,9 +37,10 @@ def pod(name: str = "gang-0", *, attempt: int = 1, gpus: int = 1, phase: str = "
     return {"metadata": marked(name, attempt), "spec": spec, "status": {"phase": phase}}
 
 
-def copy(*, attempt: int = 1, pods: int = 1, gpus: int = 1, status: dict = RUNNING) -> dict:
+def copy(*, name: str = "gang", attempt: int = 1, pods: int = 1, gpus: int = 1, status: dict = RUNNING) -> dict:
     role = {"replicas": pods, "template": {"spec": containers(gpus)}}
-    return {"metadata": marked("gang", attempt), "spec": {"pytorchReplicaSpecs": {"Worker": role}}, "status": status}
+    metadata = {**marked(name, attempt), "uid": f"{name}-{attempt}"}
+    return {"metadata": metadata, "spec": {"pytorchReplicaSpecs": {"Worker": role}}, "status": status}
 
 
 def member(*, pods: tuple = (), copies: tuple = (), groups: tuple = ()) -> Contents:
@@ -48,6 +50,10 @@ def member(*, pods: tuple = (), copies: tuple = (), groups: tuple = ()) -> Conte
 def job(**fields: object) -> dict:
     base = {"id": 1, "uid": UID, "name": "gang", "state": "Succeeded", "attempt": 1, "reason": None, "charge": None}
     return {**base, **fields}
+
+
+def work(state: str, number: int = 1) -> dict:
+    return {"job_uid": UID, "attempt": number, "state": state, "claim": "", "message": ""}
 
 
 def attempt(number: int = 1, outcome: str = "Succeeded", ended_at: object = "noon") -> dict:
@@ -201,6 +207,106 @@ def test_the_judge_sees_a_job_that_ran_to_its_end_twice():
     assert any("ran to its end as attempts [1, 2]" in fault for fault in court.faults_at_end({}, WELL))
 
 
+@pytest.mark.parametrize("struck", [frozenset(), frozenset({"north"})])
+def test_the_judge_allows_an_earlier_attempt_to_succeed_last_where_its_member_was_struck(struck):
+    rows = replace(WELL, attempts=[attempt(), attempt(2, outcome="Suspended")])
+    court = Judge(16, {"gang": "Succeeded"}, struck=Struck(struck))
+    court.look({"north": member(copies=(copy(attempt=2),))}, None)
+    assert any("ended so" in fault for fault in court.faults_at_end(ENDED, rows)) == (not struck)
+
+
+def test_the_judge_sees_a_copy_that_runs_on_after_its_job_has_ended():
+    live = {"north": member(copies=(copy(),))}
+    failed = replace(WELL, jobs=[job(state="Failed")], works=[work("Applied")])
+    court = Judge(16, {})
+    court.look(live, failed)
+    assert not court.faults, "the rows may be newer than what was read of the members"
+    court.look(live, failed)
+    assert list(court.faults) == ["attempt 1 of gang runs on in north, and the job has Failed"]
+    court = Judge(16, {})
+    for _ in range(2):
+        court.look(live, replace(failed, works=[work("Withdrawing")]))
+    assert not court.faults
+
+
+def test_the_judge_excuses_no_second_copy_of_a_job_whose_policy_waits_for_its_cluster():
+    both = {"north": member(copies=(copy(name="paused"),)), "south": member(copies=(copy(name="paused", attempt=2),))}
+    assert "two live copies of paused" in seen(both, struck=Struck(frozenset({"north"})))[0]
+    assert seen(both, struck=Struck(frozenset({"north"}), restored=frozenset({"north"}))) == []
+
+
+def divided(*shares: tuple[int, str]) -> dict:
+    return job(name="spread", attempt=2, shares=[{"attempt": number, "state": state} for number, state in shares])
+
+
+def test_the_judge_allows_a_divided_job_its_shares_and_no_more_pods_than_it_has():
+    two = {
+        "north": member(copies=(copy(name="spread", pods=3),)),
+        "south": member(copies=(copy(name="spread", attempt=2),)),
+    }
+    assert seen(two) == []
+    two["south"] = member(copies=(copy(name="spread", attempt=2, pods=2),))
+    assert seen(two) == ["the shares of spread ask for 5 pods, and it has 4"]
+
+
+def test_the_judge_wants_each_share_of_a_divided_job_to_succeed_once():
+    ended = {
+        name: member(copies=(copy(name="spread", attempt=number, status=SUCCEEDED),))
+        for number, name in ((1, "north"), (2, "south"))
+    }
+    both = replace(NOTHING, jobs=[divided((1, "Succeeded"), (2, "Succeeded"))], attempts=[attempt(), attempt(2)])
+    assert at_end(ended, both, spread="Succeeded") == []
+    lost = replace(both, jobs=[divided((1, "Lost"), (2, "Succeeded"))])
+    faults = at_end(ended, lost, spread="Succeeded")
+    assert "north keeps attempt 1 of spread, which is at [2]" in faults
+    assert any("shares of spread were moved although no member was struck" in fault for fault in faults)
+    open_share = replace(both, attempts=[attempt(), attempt(2, outcome="Lost")])
+    assert any("its shares ended so" in fault for fault in at_end(ended, open_share, spread="Succeeded"))
+
+
+def test_the_judge_sees_a_copy_that_has_not_the_size_of_its_job():
+    sized = replace(WELL, jobs=[job(roles=[{"name": "Worker", "replicas": 3}])])
+    assert "the copies of gang have 1 pods, and its row says 3" in at_end(ENDED, sized)
+
+
+def began(number: int, status: dict, **annotations: str) -> dict[str, Contents]:
+    body = copy(name="paused", attempt=number, status=status)
+    body["metadata"]["annotations"] = annotations
+    return {"north": member(copies=(body,))}
+
+
+@pytest.mark.parametrize(
+    ("state", "fault"),
+    [
+        ({STATE: "noon"}, ""),
+        ({}, "attempt 2 of paused has the state of attempt 0, and attempt 1 had reported"),
+        ({STATE: "one"}, "attempt 2 of paused has the state of attempt 2"),
+    ],
+)
+def test_the_judge_wants_a_later_attempt_to_have_the_state_that_an_earlier_one_had_reported(state, fault):
+    court = Judge(16, {})
+    court.look(began(1, {"startTime": "noon"}), replace(WELL, jobs=[job(name="paused", status={"startTime": "noon"})]))
+    court.look(began(2, {"startTime": "one"}, **state), None)
+    assert list(court.faults) == ([fault] if fault else [])
+
+
+def test_the_judge_sees_a_job_that_is_shown_as_running_without_a_copy():
+    shown = replace(WELL, jobs=[job(state="Running", attempt=2, deleting_at=None)])
+    court = Judge(16, {})
+    for expected in ([], ["gang is shown as running, and no member has its attempt 2"]):
+        court.look({"north": member(copies=(copy(),))}, shown)
+        assert list(court.faults) == expected
+
+
+@pytest.mark.parametrize("name", mutations.MUTATIONS)
+def test_every_guard_that_can_be_taken_out_is_in_the_product(name):
+    mutation = mutations.MUTATIONS[name]
+    text = Path(ROOT, *mutation.module.split(".")).with_suffix(".py").read_text()
+    assert mutation.source(text) != text
+    with pytest.raises(ValueError, match="name the guard anew"):
+        mutation.source("")
+
+
 def test_the_judge_allows_a_later_attempt_that_was_taken_back_before_it_was_sent():
     rows = replace(WELL, attempts=[attempt(), attempt(2, outcome="Superseded")])
     assert at_end(ENDED, rows) == []
@@ -231,6 +337,19 @@ def test_the_judge_reads_errors_of_our_own_in_logs_and_no_others(tmp_path):
     log = tmp_path / "worker-1.log"
     log.write_text("Traceback\nKeyError: 'x'\npsycopg.OperationalError: away\nfleet.member.errors.MemberAway: x\n")
     assert judge.own_errors([log]) == ["worker-1: KeyError: 'x' (1 times)"]
+
+
+def verdict(seed: int, faults: int = 0, *, starved: bool = False) -> dict:
+    return {"seed": seed, "faults": ["x"] * faults, "starved": starved}
+
+
+def test_what_failed_on_a_busy_machine_is_not_decided_and_most_of_a_run_has_to_be():
+    once_more = [verdict(1, 1, starved=True), verdict(1)]
+    assert running.passed(once_more) and running.undecided(once_more) == set()
+    assert not running.passed([verdict(1, 1, starved=True), verdict(1, 1), verdict(2)])
+    undecided = [verdict(1, 1, starved=True), verdict(2)]
+    assert running.passed(undecided) and running.undecided(undecided) == {1}
+    assert not running.passed([*undecided, verdict(3, 1, starved=True)])
 
 
 def test_a_run_goes_on_where_its_report_ends_and_its_table_names_what_was_found():

@@ -5,7 +5,11 @@ that it is of one moment and no fault stands in between.
 """
 
 import asyncio
+import contextlib
+import http.client
 import shutil
+import ssl
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,17 +18,20 @@ from simulator.apiserver import server
 from simulator.apiserver.faulty import Faulty
 from simulator.controller_manager import Shape
 from simulator.member import SimulatedMember
+from simulator.node.lifecycle import END
 from simulator.node.nodes import Pool
 from tests.faults.engine.schedules import Fault
-from tests.faults.engine.wire import Recorder, Write
+from tests.faults.engine.wire import AGAIN, Eager, Line, Recorder, Write
 
 NAMES = ("north", "south", "west")
 GPUS = 8
 NODES = 2
 TIME_SCALE = 20.0
 _NEVER_S = 3600.0
+_ANSWERS_S = 5.0
+_PODS = ("", "pods")
 _KINDS = (
-    ("", "pods"), ("", "nodes"), ("kubeflow.org", "pytorchjobs"), ("batch", "jobs"), ("scheduling.sigs.k8s.io", "podgroups"),
+    _PODS, ("", "nodes"), ("kubeflow.org", "pytorchjobs"), ("batch", "jobs"), ("scheduling.sigs.k8s.io", "podgroups"),
     ("scheduling.x-k8s.io", "podgroups"),
 )  # fmt: skip
 Object = dict[str, Any]
@@ -41,16 +48,17 @@ class Contents:
 
 
 class Members:
-    def __init__(self, homes: Path) -> None:
-        self._homes = homes
+    def __init__(self, homes: Path, *, slow: float = 1.0) -> None:
+        self._homes, self._slow = homes, slow
         self._members: dict[str, SimulatedMember] = {}
         self._backups: dict[str, Path] = {}
         self.writes: list[Write] = []
         """Requests of the product for copies, in the order in which the members were done with them."""
+        self._lines = {name: Line(self.writes) for name in NAMES}
 
     def start(self, name: str) -> None:
-        def recorded(app: Any, faults: Any, spares: Any, stopped: Any) -> Faulty:
-            return Faulty(Recorder(app, name, self.writes, spares), faults, spares, stopped)
+        def recorded(app: Any, faults: Any, spares: Any, stopped: Any) -> Eager:
+            return Eager(Faulty(Recorder(app, name, self._lines[name], spares), faults, spares, stopped))
 
         server.Faulty = recorded  # type: ignore[assignment, misc]
         shape = Shape((Pool("pool", NODES, "64", "512Gi", GPUS),), {})
@@ -67,6 +75,12 @@ class Members:
 
     def contents(self) -> dict[str, Contents]:
         return {name: _contents(member) for name, member in self._members.items()}
+
+    def end_programs(self, jobs: Iterable[str]) -> None:
+        """The running pods of these jobs succeed."""
+        prefixes = tuple(f"{job}-" for job in jobs)
+        for member in self._members.values():
+            asyncio.run_coroutine_threadsafe(_end_pods(member, prefixes), member._server._loop).result(20)
 
     def back_up(self, name: str) -> None:
         """What a restore will bring back."""
@@ -99,9 +113,9 @@ class Members:
             case Fault.CUT:
                 faults.slow_s, faults.stale_watch = _NEVER_S, True
             case Fault.SLOW:
-                faults.slow_s = 0.8
+                faults.slow_s = 0.8 * self._slow
             case Fault.LATE:
-                faults.slow_s = 2.0
+                faults.slow_s = 2.0 * self._slow
             case Fault.FLAKY:
                 faults.error_rate = 0.3
             case Fault.DROP:
@@ -117,6 +131,30 @@ class Members:
         faults = self._members[name].faults
         faults.away = faults.stale_watch = False
         faults.slow_s = faults.error_rate = faults.reset_rate = 0.0
+        if fault is Fault.LATE:
+            self._deliver_again(name)
+
+    def _deliver_again(self, name: str) -> None:
+        """Each request for a copy that the member has answered arrives once more, as from a proxy that tries again."""
+        port = int((self._homes / name / "port").read_text())
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        for creation in tuple(self._lines[name].creations):
+            line = http.client.HTTPSConnection("127.0.0.1", port, timeout=_ANSWERS_S, context=context)
+            headers = {"Authorization": creation.token, "Content-Type": "application/json", "User-Agent": AGAIN}
+            with contextlib.closing(line), contextlib.suppress(OSError, http.client.HTTPException):
+                line.request("POST", creation.path, creation.body, headers)
+                line.getresponse().read()
+
+
+async def _end_pods(member: SimulatedMember, prefixes: tuple[str, ...]) -> None:
+    store = member._server.store
+    for pod in list(store.of_kind(_PODS)):
+        notes = pod["metadata"].get("annotations") or {}
+        is_running = (pod.get("status") or {}).get("phase") == "Running"
+        if is_running and END not in notes and pod["metadata"]["name"].startswith(prefixes):
+            metadata = {**pod["metadata"], "annotations": {**notes, END: "0 ended"}}
+            store.put(_PODS, {**pod, "metadata": metadata})
 
 
 def _contents(member: SimulatedMember) -> Contents:

@@ -4,6 +4,7 @@ The nursery is a process with one thread and no connection. It becomes, for each
 started: same arguments, same environment, output to a log file. All of them die with it, and it dies with the engine.
 """
 
+import contextlib
 import faulthandler
 import gc
 import json
@@ -12,12 +13,15 @@ import runpy
 import signal
 import socket
 import sys
+import time
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 from tests.faults.engine import steps, timings
 from tests.faults.engine.dying import die_with
 from tests.faults.engine.steps import Switchboard
+from tests.faults.engine.wire import SENT_AT
 
 MODULES = ("celery.bin.celery", "deploy.config.celery", "deploy.config.asgi", "deploy.config.kube", "uvicorn")
 
@@ -37,9 +41,9 @@ class Nursery:
         theirs.close()
         self._line = ours.makefile("rw")
 
-    def start(self, argv: tuple[str, ...], *, slot: int, log: Path, env: dict[str, str]) -> int:
+    def start(self, name: str, argv: tuple[str, ...], *, slot: int, log: Path) -> int:
         """The pid of a process that runs these arguments of Python; ``slot`` is the place of its clock."""
-        self._line.write(json.dumps({"argv": argv, "slot": slot, "log": str(log), "env": env}) + "\n")
+        self._line.write(json.dumps({"name": name, "argv": argv, "slot": slot, "log": str(log)}) + "\n")
         self._line.flush()
         return int(self._line.readline())
 
@@ -63,8 +67,15 @@ def use(database: dict[str, Any], broker: str, home: Path) -> None:
     app.conf.broker_url = app.conf.broker_read_url = app.conf.broker_write_url = broker
 
 
+def _reap(*_: object) -> None:
+    """Ended processes are waited for, so that their processor time is counted (`cost`)."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
 def _serve(line: Any, board: Switchboard) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, _reap)
     for text in line:
         request = json.loads(text)
         parent = os.getpid()
@@ -82,12 +93,12 @@ def _become(request: dict[str, Any], board: Switchboard) -> None:
     output = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    os.environ.update(request["env"])
     faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
     code = 1
     try:
         steps.install(board)
         timings.use_clock(board, request["slot"])
+        _sign_requests(f"{request['name']}/{os.getpid()}")
         code = _run(list(request["argv"]))
     except SystemExit as e:
         code = e.code if isinstance(e.code, int) else 1
@@ -97,6 +108,23 @@ def _become(request: dict[str, Any], board: Switchboard) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _sign_requests(sender: str) -> None:
+    """Members are asked in the name of this process, so that the judge knows who asked, and when (`wire`).
+
+    A process may be stopped while a request is on its way: what counts is when it was sent, not when it arrived.
+    """
+    from fleet.member.client import MemberClient
+
+    plain = MemberClient._sent
+
+    @wraps(plain)
+    def signed(self: MemberClient, method: str, url: str, body: Any, headers: Any, *args: Any, **options: Any) -> Any:
+        headers["User-Agent"], headers[SENT_AT] = sender, repr(time.time())
+        return plain(self, method, url, body, headers, *args, **options)
+
+    MemberClient._sent = signed  # type: ignore[method-assign]
 
 
 def _run(argv: list[str]) -> int:

@@ -14,7 +14,7 @@ from psycopg.rows import dict_row
 
 Row = dict[str, Any]
 _QUERIES = {
-    "jobs": "SELECT id, uid, name, state, attempt, reason, charge, suspended, deleting_at FROM jobs_job",
+    "jobs": "SELECT id, uid, name, state, attempt, reason, charge, suspended, deleting_at, status, shares, roles FROM jobs_job",
     "works": "SELECT job_uid, attempt, state, claim, message FROM jobs_work",
     "attempts": "SELECT job_id, number, cluster_name, ended_at, outcome, message FROM jobs_attempt",
     "holds": "SELECT job_uid, attempt FROM fleet_hold WHERE released_at IS NULL",
@@ -23,7 +23,7 @@ _QUERIES = {
     "clusters": "SELECT name, state, state_reason, taints, stale_since FROM fleet_cluster",
 }
 _TIMELINE = "SELECT first_at, count, source, regarding_name, reason, message FROM fleet_event ORDER BY id"
-_JSON = ("reason", "charge", "requested", "taints")
+_JSON = ("reason", "charge", "requested", "taints", "status", "shares", "roles")
 _UIDS = ("uid", "job_uid")
 
 
@@ -36,6 +36,12 @@ class Rows:
     nodes: list[Row]
     pods: list[Row]
     clusters: list[Row]
+
+
+def counting(job: Row) -> set[int]:
+    """The attempts whose copies are to be there: the last one; of a divided job, those of the shares that are not lost."""
+    shares = job.get("shares") or []
+    return {share["attempt"] for share in shares if share["state"] != "Lost"} if shares else {job["attempt"]}
 
 
 def read(database: str | Path) -> Rows | None:

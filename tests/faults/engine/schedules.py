@@ -8,6 +8,8 @@ from tests.faults.engine.steps import RARE, STEPS
 
 PAUSE_S = 6.0
 """Longer than every claim, lease and grace of the product under test (`timings`)."""
+LATE_RETURN_S = 8.0
+"""How long a process is stopped: until another one has taken over, and is done."""
 
 
 class Target(StrEnum):
@@ -40,7 +42,7 @@ class Fault(StrEnum):
     """Requests are taken and never answered, watches stay silent: a partition."""
     SLOW = "slow"
     LATE = "late"
-    """A member does what is asked after the caller has given up."""
+    """A member does what is asked after the caller has given up. In the end each creation arrives once more."""
     FLAKY = "flaky"
     OLD = "old"
     """The member returns restored from a backup: it has forgotten what happened since."""
@@ -107,5 +109,7 @@ def _strike(number: int, dice: random.Random, server: bool) -> Strike:
     # Both factors share no divisor with the number of steps: each pair meets another step in every row.
     step = STEPS[(7 * column + 5 * row) % len(STEPS)]
     lasts_s = 0.0 if fault is Fault.KILL else PAUSE_S * dice.choice((0.5, 1.0, 1.0))
+    if fault is Fault.PAUSE and target not in (Target.DATABASE, Target.BROKER):
+        lasts_s = LATE_RETURN_S
     calls = (1,) if step.function in RARE else (1, 1, 2, 3, 5)
     return Strike(step.name, dice.choice(calls), target, fault, lasts_s)

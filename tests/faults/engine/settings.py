@@ -28,50 +28,63 @@ from deploy.config.settings import (  # noqa: E402
     DATABASES,
 )
 
+SLOW = float(os.environ.get("FAULTS_SLOW", "1"))
+"""All times below are so many times as long, for a machine that is busy with other things."""
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CONVOY_SCHEDULER = replace(
-    CONVOY_SCHEDULER, lease_s=3.0, reason_refresh_s=1.0, rejected_retry_s=2.0, failures_refresh_s=2.0
+    CONVOY_SCHEDULER,
+    lease_s=3.0 * SLOW,
+    reason_refresh_s=1.0 * SLOW,
+    rejected_retry_s=2.0 * SLOW,
+    failures_refresh_s=2.0 * SLOW,
 )
-CONVOY_CYCLE = replace(CONVOY_CYCLE, nomination_s=4.0)
-CONVOY_DISPATCH = replace(CONVOY_DISPATCH, claim_s=4.0, longest_retry_s=2.0, reservation_wait_s=10.0)
+CONVOY_CYCLE = replace(CONVOY_CYCLE, nomination_s=4.0 * SLOW)
+CONVOY_DISPATCH = replace(
+    CONVOY_DISPATCH, claim_s=4.0 * SLOW, longest_retry_s=2.0 * SLOW, reservation_wait_s=10.0 * SLOW
+)
 CONVOY_FAILOVER = replace(
-    CONVOY_FAILOVER, cluster_toleration_s=1.0, start_timeout_s=20.0, crash_loop_s=10.0, cool_off_s=2.0
+    CONVOY_FAILOVER,
+    cluster_toleration_s=1.0 * SLOW,
+    start_timeout_s=20.0 * SLOW,
+    crash_loop_s=10.0 * SLOW,
+    crash_loop_restarts=2,
+    cool_off_s=2.0 * SLOW,
 )
 CONVOY_MEMBERS = replace(
     CONVOY_MEMBERS,
-    heartbeat_grace_s=2.5,
-    probe_timeout_s=1.0,
-    watch_lease_s=3.0,
-    picture_max_age_s=5.0,
-    disruption_window_s=10.0,
+    heartbeat_grace_s=2.5 * SLOW,
+    probe_timeout_s=1.0 * SLOW,
+    watch_lease_s=3.0 * SLOW,
+    picture_max_age_s=5.0 * SLOW,
+    disruption_window_s=10.0 * SLOW,
 )
 CELERY_BEAT_SCHEDULE["heartbeat"].update(schedule=2.0)
 CELERY_BEAT_SCHEDULE["clusters"].update(schedule=0.7)
 CELERY_BEAT_SCHEDULE["jobs"].update(schedule=0.7)
 CELERY_BEAT_SCHEDULE["housekeeping"].update(schedule=5.0)
-CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"] = 8
+CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"] = int(8 * SLOW)
 if DATABASES["default"]["ENGINE"].endswith("sqlite3.base") or "sqlite3" in DATABASES["default"]["ENGINE"]:
-    DATABASES["default"]["TURN_TIMEOUT_S"] = 12.0
+    DATABASES["default"]["TURN_TIMEOUT_S"] = 12.0 * SLOW
 
 CONSTANTS = {
-    "fleet.services.watching.manager:WatchManager.heartbeat_every": timedelta(seconds=0.6),
-    "fleet.services.watching.manager:WatchManager.resync_every": timedelta(seconds=5),
-    "fleet.services.watching.manager:WatchManager.restart_s": 1.0,
-    "fleet.services.watching.member_watch:_MAX_LAG_S": 2.0,
-    "fleet.core.members.freshness:CURRENT": timedelta(seconds=2),
-    "fleet.core.members.freshness:HEARTBEAT_GAP": timedelta(seconds=5),
-    "fleet.services.clusters.freshness:HEARTBEAT_GAP": timedelta(seconds=5),
-    "fleet.models.cluster:HEARTBEAT_GAP": timedelta(seconds=5),
-    "fleet.services.clusters.freshness:_INITIAL_WATCH_GRACE": timedelta(seconds=8),
-    "fleet.tasks:_CHECK_TERM": timedelta(seconds=4),
-    "fleet.tasks:_HOUSEKEEPING_TERM": timedelta(seconds=5),
-    "jobs.services.follow.sweep:TERM": timedelta(seconds=3),
+    "fleet.services.watching.manager:WatchManager.heartbeat_every": timedelta(seconds=0.6 * SLOW),
+    "fleet.services.watching.manager:WatchManager.resync_every": timedelta(seconds=5 * SLOW),
+    "fleet.services.watching.manager:WatchManager.restart_s": 1.0 * SLOW,
+    "fleet.services.watching.member_watch:_MAX_LAG_S": 2.0 * SLOW,
+    "fleet.core.members.freshness:CURRENT": timedelta(seconds=2 * SLOW),
+    "fleet.core.members.freshness:HEARTBEAT_GAP": timedelta(seconds=5 * SLOW),
+    "fleet.services.clusters.freshness:HEARTBEAT_GAP": timedelta(seconds=5 * SLOW),
+    "fleet.models.cluster:HEARTBEAT_GAP": timedelta(seconds=5 * SLOW),
+    "fleet.services.clusters.freshness:_INITIAL_WATCH_GRACE": timedelta(seconds=8 * SLOW),
+    "fleet.tasks:_CHECK_TERM": timedelta(seconds=4 * SLOW),
+    "fleet.tasks:_HOUSEKEEPING_TERM": timedelta(seconds=5 * SLOW),
+    "jobs.services.follow.sweep:TERM": timedelta(seconds=3 * SLOW),
     "fleet.member.watching:_PAUSE_S": (0.1, 1.0),
-    "fleet.member.watching:_HOPELESS_S": 3.0,
-    "fleet.member.watching:Reflector.watch_s": 4,
-    "fleet.member.watching:Reflector.relist_s": 15.0,
+    "fleet.member.watching:_HOPELESS_S": 3.0 * SLOW,
+    "fleet.member.watching:Reflector.watch_s": int(4 * SLOW),
+    "fleet.member.watching:Reflector.relist_s": 15.0 * SLOW,
 }
 """What an operator cannot set, and the engine shortens: where it is, and its value here."""
-CALL_S = 1.5
+CALL_S = 1.5 * SLOW
 """Longest call to a member, instead of ten seconds: less than a claim."""
-COOL_OFF_S = 2.0
+COOL_OFF_S = 2.0 * SLOW

@@ -23,8 +23,8 @@ def left_to_run(seeds: Iterable[int], lines: Iterable[Line], database: str) -> l
 
 
 def counts(line: Line) -> bool:
-    """Not on a machine so busy that what a strike excuses was excused everywhere."""
-    return not line.get("starved")
+    """Not on a machine so busy that what a strike excuses was excused everywhere, nor with a guard taken out."""
+    return not line.get("starved") and not line.get("mutation")
 
 
 def table(lines: Sequence[Line]) -> str:

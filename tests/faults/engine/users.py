@@ -17,11 +17,19 @@ import yaml
 GPU = "nvidia.com/gpu"
 RUNS_S = 40
 """Simulated seconds that a program runs: two real ones."""
-LONG_S = 110
+SHORT_S = 6
 FOREVER_S = 36000
+LASTING = ("paused", "lender", "elastic")
+"""Jobs that run until the users have done what they do to them, however slow the machine is: then their programs end."""
+CAREFUL = frozenset({"paused"})
+"""Jobs whose policy waits for a cluster that does not answer, and preserves their state."""
+DIVIDED = frozenset({"spread"})
+DIVIDED_PODS = 4
+STATE = "example.com/began"
 SUCCEEDS, FAILS, WAITS, IS_DELETED = "Succeeded", "Failed", "Queued", ""
 _AGAIN_S = 0.3
 _ANSWERS_S = 8.0
+_RUNS_S = 25.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +46,15 @@ class Users(threading.Thread):
     def __init__(self, port: int, kube_port: int, token: str, purge: str, queued: bool, toleration_s: int) -> None:
         super().__init__(name="users", daemon=True)
         self._port, self._kube_port, self._token = port, kube_port, token
-        self._policy = policy(purge, queued, toleration_s)
+        self._policies = policies(purge, queued, toleration_s)
         self.answers: list[Answer] = []
         self.ends: dict[str, str] = {}
         self.stopping = threading.Event()
         self.done = threading.Event()
+        self.submitted = threading.Event()
+        """All jobs are."""
+        self.acted = threading.Event()
+        """Nothing more is done to jobs."""
         self.error = ""
 
     def run(self) -> None:
@@ -59,26 +71,33 @@ class Users(threading.Thread):
             "wide": (gang("wide", 3, 2), SUCCEEDS),
             "batch": (batch("batch"), SUCCEEDS),
             "wrong": (gang("wrong", 1, 1, code=1), FAILS),
-            "paused": (gang("paused", 1, 1, runs_s=LONG_S), SUCCEEDS),
+            "paused": (gang("paused", 1, 1, runs_s=FOREVER_S, namespace="careful"), SUCCEEDS),
+            "looping": (gang("looping", 1, 1, code=1, runs_s=SHORT_S, namespace="strict", restart="OnFailure"), FAILS),
+            "spread": (batch("spread", pods=DIVIDED_PODS, namespace="spread"), SUCCEEDS),
+            "elastic": (elastic("elastic"), SUCCEEDS),
             "doomed": (gang("doomed", 2, 1, runs_s=FOREVER_S), IS_DELETED),
             "huge": (gang("huge", 1, 64), WAITS),
-            "lender": (gang("lender", 4, 2, runs_s=LONG_S, namespace="team-b"), SUCCEEDS),
+            "lender": (gang("lender", 4, 2, runs_s=FOREVER_S, namespace="team-b"), SUCCEEDS),
         }
         for name, (_, end) in jobs.items():
             self.ends[name] = end
-        self._rest("POST", "apply/", "\n---\n".join([self._policy, *(text for text, _ in jobs.values())]))
+        self._rest("POST", "apply/", "\n---\n".join([*self._policies, *(text for text, _ in jobs.values())]))
         self.ends["posted"] = SUCCEEDS
         path = "/apis/batch/v1/namespaces/default/jobs"
         self._until(lambda: self._kube("POST", path, json.dumps(yaml.safe_load(batch("posted")))) in (201, 409))
-        self._until(lambda: self._state("lender") in ("Running", "Succeeded"), 15.0)
+        self._until(lambda: self._state("lender") in ("Running", "Succeeded"), _RUNS_S)
         self.ends["claimer"] = SUCCEEDS
         self._rest("POST", "apply/", gang("claimer", 3, 2, namespace="team-a"))
-        self._until(lambda: self._state("paused") in ("Running", "Succeeded"), 15.0)
+        self.submitted.set()
+        self._until(lambda: self._state("paused") in ("Running", "Succeeded"), _RUNS_S)
         if self._do("paused", "suspend"):
             self._until(lambda: False, 1.0)
             self._do("paused", "resume")
-        self._until(lambda: self._state("doomed") == "Running", 10.0)
+        self._resize("elastic", 1)
+        self._until(lambda: self._state("doomed") == "Running", _RUNS_S)
         self._rest("POST", "delete/", gang("doomed", 2, 1, runs_s=FOREVER_S))
+        self._resize("elastic", 3)
+        self.acted.set()
         while not self.stopping.wait(1.0):
             self._kube("GET", "/apis/kubeflow.org/v1/pytorchjobs", "")
             self._ask("GET", "jobs/", "")
@@ -97,6 +116,13 @@ class Users(threading.Thread):
             self._ask("POST", f"jobs/{job['id']}/{verb}/", "")
             self.stopping.wait(_AGAIN_S)
         return False
+
+    def _resize(self, name: str, replicas: int) -> None:
+        """Once, while it runs; a job that does not run any more refuses."""
+        self._until(lambda: self._state(name) in ("Running", "Succeeded"), _RUNS_S)
+        job = self._job(name)
+        if job is not None:
+            self._ask("POST", f"jobs/{job['id']}/resize/", f"replicas: {replicas}")
 
     def _state(self, name: str) -> str:
         job = self._job(name)
@@ -148,30 +174,48 @@ class Users(threading.Thread):
         return status, body
 
 
-def gang(name: str, pods: int, gpus: int, *, runs_s: int = RUNS_S, code: int = 0, namespace: str = "default") -> str:
+def gang(
+    name: str,
+    pods: int,
+    gpus: int,
+    *,
+    runs_s: int = RUNS_S,
+    code: int = 0,
+    namespace: str = "default",
+    restart: str = "Never",
+) -> str:
     notes = {"convoy.dev/duration": f"{runs_s}s", **({"convoy.dev/exit-code": str(code)} if code else {})}
     container = {"name": "pytorch", "image": "example.com/train", "resources": {"limits": {GPU: gpus}}}
     template = {"metadata": {"annotations": notes}, "spec": {"containers": [container]}}
-    master = {"replicas": 1, "restartPolicy": "Never", "template": template}
+    master = {"replicas": 1, "restartPolicy": restart, "template": template}
     replicas = {"Master": master, **({"Worker": {**master, "replicas": pods - 1}} if pods > 1 else {})}
     metadata = {"name": name, "namespace": namespace}
     head = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata}
     return str(yaml.safe_dump({**head, "spec": {"pytorchReplicaSpecs": replicas}}))
 
 
-def batch(name: str) -> str:
+def elastic(name: str) -> str:
+    """From one to three workers beside the master."""
+    body = yaml.safe_load(gang(name, 3, 1, runs_s=FOREVER_S))
+    body["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 3}
+    body["spec"]["runPolicy"] = {"cleanPodPolicy": "Running"}
+    return str(yaml.safe_dump(body))
+
+
+def batch(name: str, *, pods: int = 2, namespace: str = "default") -> str:
     limits = {GPU: 1}
     pod = {
         "restartPolicy": "Never",
         "containers": [{"name": "main", "image": "example.com/train", "resources": {"limits": limits}}],
     }
     template = {"metadata": {"annotations": {"convoy.dev/duration": f"{RUNS_S}s"}}, "spec": pod}
-    spec = {"parallelism": 2, "completions": 2, "template": template}
-    metadata = {"name": name, "namespace": "default"}
+    spec = {"parallelism": pods, "completions": pods, "template": template}
+    metadata = {"name": name, "namespace": namespace}
     return str(yaml.safe_dump({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}))
 
 
-def policy(purge: str, queued: bool, toleration_s: int) -> str:
+def policies(purge: str, queued: bool, toleration_s: int) -> list[str]:
+    """One for all jobs, and those of three namespaces: that of careful jobs, that of divided ones, that of a single attempt."""
     spec: dict[str, Any] = {
         "propagateDeps": True,
         "placement": {"replicaScheduling": {"replicaSchedulingType": "Divided", "customSchedulingType": "Gang"}},
@@ -180,23 +224,42 @@ def policy(purge: str, queued: bool, toleration_s: int) -> str:
             {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob"},
             {"apiVersion": "batch/v1", "kind": "Job"},
         ],
+        **({"suspension": {"scheduling": True}} if queued else {}),
     }
-    if queued:
-        spec["suspension"] = {"scheduling": True}
-    head = {"apiVersion": "policy.one.alibabacloud.com/v1alpha1", "kind": "ClusterPropagationPolicy"}
-    return str(yaml.safe_dump({**head, "metadata": {"name": "everything"}, "spec": spec}))
+    rule = {"aliasLabelName": STATE, "jsonPath": "{.startTime}", "env": "BEGAN"}
+    keeps = {"failover": {"application": {**spec["failover"]["application"], "statePreservation": {"rules": [rule]}}}}
+    weights = {"replicaDivisionPreference": "Weighted", "weightPreference": {"dynamicWeight": "AvailableReplicas"}}
+    divides = {"placement": {"replicaScheduling": {"replicaSchedulingType": "Divided", **weights}}}
+    return [
+        _policy("everything", "", spec),
+        _policy("careful", "careful", spec | keeps, **{"convoy.dev/unreachable-cluster": "Wait"}),
+        _policy("spread", "spread", spec | divides),
+        _policy("strict", "strict", spec, **{"convoy.dev/max-attempts": "1"}),
+    ]
+
+
+def _policy(name: str, namespace: str, spec: dict[str, Any], **annotations: str) -> str:
+    kind = "PropagationPolicy" if namespace else "ClusterPropagationPolicy"
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {}), "annotations": annotations}
+    head = {"apiVersion": "policy.one.alibabacloud.com/v1alpha1", "kind": kind}
+    return str(yaml.safe_dump({**head, "metadata": metadata, "spec": spec}))
 
 
 def quota_tree() -> str:
     """Team a is guaranteed what team b borrows; everybody else has room for all at once."""
 
-    def leaf(name: str, namespace: str, low: int, high: int) -> dict[str, Any]:
-        return {"name": name, "min": {GPU: low}, "max": {GPU: high}, "namespaces": [namespace]}
+    def leaf(name: str, low: int, high: int, *namespaces: str) -> dict[str, Any]:
+        return {"name": name, "min": {GPU: low}, "max": {GPU: high}, "namespaces": list(namespaces)}
 
     teams: dict[str, Any] = {"name": "teams", "min": {GPU: 10}, "max": {GPU: 10}}
-    teams["children"] = [leaf("a", "team-a", 6, 10), leaf("b", "team-b", 0, 10)]
+    teams["children"] = [leaf("a", 6, 10, "team-a"), leaf("b", 0, 10, "team-b")]
     total = {GPU: 110, "cpu": 10000, "memory": "40000Gi", "kube-queue/max-jobs": 1000, "pods": 10000}
-    root = {"name": "root", "min": total, "max": total, "children": [teams, leaf("rest", "default", 100, 100)]}
+    root = {
+        "name": "root",
+        "min": total,
+        "max": total,
+        "children": [teams, leaf("rest", 100, 100, "default", "careful", "spread", "strict")],
+    }
     head = {"apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree"}
     metadata = {"name": "tree", "namespace": "kube-system"}
     return str(yaml.safe_dump({**head, "metadata": metadata, "spec": {"root": root}}))

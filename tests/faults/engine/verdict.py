@@ -17,6 +17,11 @@ class Verdict:
     """The machine was so busy that members did not answer in time: what that excuses was not judged."""
     settled_s: float = 0.0
     took_s: float = 0.0
+    processor_s: float = 0.0
+    waited_s: float = 0.0
+    """For a processor, all its threads together."""
+    mutation: str = ""
+    """Which guard of the product was taken out for it."""
 
     def write(self, file: Path) -> None:
         file.write_text(json.dumps(asdict(self)))

@@ -15,14 +15,14 @@ from typing import Any
 from deploy.bootstrap import ports
 from deploy.supervisor import product
 from deploy.supervisor.broker import Broker
-from tests.faults.engine import judge, members, rows, template
+from tests.faults.engine import cost, judge, members, objects, rows, template
 from tests.faults.engine.judge import Judge
 from tests.faults.engine.members import Members
 from tests.faults.engine.nursery import Nursery, use
 from tests.faults.engine.schedules import Fault, Schedule, Strike, Target
 from tests.faults.engine.servers import Postgres, Valkey
 from tests.faults.engine.steps import Switchboard
-from tests.faults.engine.users import Users
+from tests.faults.engine.users import LASTING, Users
 from tests.faults.engine.verdict import Verdict
 
 REACHED_S = 45.0
@@ -32,6 +32,8 @@ SETTLES_S = 40.0
 LONGEST_S = 180.0
 STARVED_S = 1.0
 """Longer than this, and members do not answer the product's probes in time."""
+SLOWED = 20.0
+"""Having waited for a processor so many times as long as it had one, a world did not keep its own times."""
 READY_S = 60.0
 RESTART_S = 0.3
 LOOK_S = 0.25
@@ -43,15 +45,16 @@ _WITHOUT_WORKERS = (Target.WEB, Target.KUBE, Target.WATCHER, Target.BEAT)
 
 
 class World:
-    def __init__(self, schedule: Schedule, home: Path, *, server: bool) -> None:
-        self._schedule, self._home = schedule, home
+    def __init__(self, schedule: Schedule, home: Path, *, server: bool, slow: float = 1.0) -> None:
+        """``slow``: how many times as long as planned faults last (`settings.SLOW`)."""
+        self._schedule, self._home, self._slow = schedule, home, slow
         self._dice = random.Random(schedule.seed + 1)
         self._web, self._kube, valkey, postgres, *rest = free_ports(4 + len(members.NAMES))
         self._valkey = Valkey(home, valkey, home / "valkey.log")
         self._postgres = Postgres(home / "postgres", postgres, home / "postgres.log") if server else None
         self._places = dict(zip(members.NAMES, rest, strict=True))
         self._board = Switchboard()
-        self._members = Members(home / "members")
+        self._members = Members(home / "members", slow=slow)
         self._pids: dict[str, int] = {}
         self._absent_until: dict[str, float] = {}
         self._healing: list[tuple[float, Strike, str]] = []
@@ -73,6 +76,10 @@ class World:
         users.join(10)
         self.verdict.faults += self._evidence(users, court)
         self.verdict.looks, self.verdict.took_s = court.looks, time.monotonic() - began
+        self.verdict.processor_s = cost.processor_s([os.getpid()])
+        self.verdict.waited_s = cost.waited_s([os.getpid()])
+        if self.verdict.waited_s > SLOWED * self.verdict.processor_s:
+            self.verdict.starved = True
         self._stop()
         return self.verdict
 
@@ -112,10 +119,10 @@ class World:
     def _begin(self, name: str) -> None:
         log = self._home / "logs" / f"{name}.log"
         slot = _PROCESSES.index(name)
-        self._pids[name] = self._nursery.start(self._commands[name], slot=slot, log=log, env={})
+        self._pids[name] = self._nursery.start(name, self._commands[name], slot=slot, log=log)
 
     def _await_web(self) -> None:
-        deadline = time.monotonic() + READY_S
+        deadline = time.monotonic() + READY_S * self._slow
         while True:
             self._supervise()
             with contextlib.suppress(OSError):
@@ -163,6 +170,8 @@ class World:
     def _turn(self, users: Users, court: Judge) -> None:
         deadline = time.monotonic() + LOOK_S
         self._supervise()
+        if users.acted.is_set():
+            self._members.end_programs(LASTING)
         self._look(court)
         while time.monotonic() < deadline and not self._board.hit:
             time.sleep(0.005)
@@ -170,7 +179,7 @@ class World:
     def _look(self, court: Judge) -> None:
         began = time.monotonic()
         contents = self._members.contents()
-        if time.monotonic() - began > STARVED_S:
+        if time.monotonic() - began > STARVED_S * self._slow:
             # The members are threads of this process: the product rightly lost those that could not answer in time.
             court.struck = replace(court.struck, members=frozenset(members.NAMES), dispatch=True)
             court.note("the machine is too busy: every member counts as struck")
@@ -195,7 +204,7 @@ class World:
         court.note(f"{victim} {strike.fault}")
         if strike.target not in _WITHOUT_WORKERS and strike.fault is not Fault.SLOW:
             court.struck = replace(court.struck, dispatch=True)
-        until = time.monotonic() + strike.lasts_s
+        until = time.monotonic() + strike.lasts_s * self._slow
         match strike.target, strike.fault:
             case Target.MEMBER, fault:
                 restored = {victim} if fault is Fault.OLD else set()
@@ -231,7 +240,7 @@ class World:
         match strike.target:
             case Target.MEMBER:
                 contents = self._members.contents()
-                busy = [name for name in members.NAMES if any(map(judge.is_live, contents[name].copies))]
+                busy = [name for name in members.NAMES if any(map(objects.is_live, contents[name].copies))]
                 return self._dice.choice(busy or list(members.NAMES))
             case Target.DATABASE | Target.BROKER:
                 return strike.target.value
@@ -251,6 +260,8 @@ class World:
             court.note(f"{victim} {strike.fault} is over")
             match strike.target, strike.fault:
                 case Target.MEMBER, fault:
+                    if fault is Fault.LATE:
+                        court.struck = replace(court.struck, restored=court.struck.restored | {victim})
                     self._members.heal(victim, fault)
                 case Target.DATABASE, fault:
                     assert self._postgres
@@ -275,7 +286,7 @@ class World:
                 faults = court.faults_at_end(self._members.contents(), current)
                 state = str((current.jobs, current.works, current.attempts, current.pods))
                 changed, before = (changed, before) if state == before else (now, state)
-            if not users.done.is_set() and len(users.ends) < 10:
+            if not users.done.is_set() and not users.submitted.is_set():
                 faults.append("the users are not done")
         self.verdict.settled_s = time.monotonic() - began
         self.verdict.faults += [f"at the end: {fault}" for fault in faults]
@@ -283,7 +294,7 @@ class World:
     def _evidence(self, users: Users, court: Judge) -> list[str]:
         found = [f"seen {count} times: {fault}" for fault, count in court.faults.items()]
         found += judge.wrong_answers(users.answers, court.struck)
-        found += judge.wrong_writes(self._members.writes, court.struck)
+        found += judge.wrong_writes(self._members.writes, court.struck, court.history)
         found += judge.own_errors(sorted((self._home / "logs").glob("*.log")))
         if users.error:
             found.append(f"users: {users.error}")
