@@ -46,7 +46,7 @@ from quotas.models import Queue, QuotaTree
 WAITING = (
     "pk", "uid", "namespace", "name", "api_version", "kind", "roles", "total", "priority", "queued_at", "policy_id", "attempt",
     "generation", "leaf", "leaf_fault", "preemptible", "charge", "state", "shares", "submitted_by",
-    "awaits",
+    "awaits", "claimed_at", "reclaim",
 )  # fmt: skip
 """What a gang is made of."""
 _LEARNED, _LEARNED_FROM = 500, 50
@@ -383,6 +383,8 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], whe
         runtime_s=declared_runtime(job["roles"]),
         user=job["submitted_by"],
         awaits=(job["awaits"]["code"], job["awaits"]["message"]) if job["awaits"] else None,
+        has_claimed=job["claimed_at"] is not None,
+        stopped_for=(job["reclaim"] or {}).get("job", 0),
         flavors=flavors_charged(job["charge"]),
     )
 

@@ -21,6 +21,7 @@ from jobs.models import Job
 from jobs.snapshot_rows import LIVE, charge_of
 from quotas.core.flavors import flavor_of
 from quotas.core.ledger import Charge
+from quotas.core.victims import BETWEEN_BORROWERS
 
 _RUNNING = (
     "pk", "uid", "namespace", "name", "leaf", "charge", "preemptible", "priority", "started_at", "cluster__name",
@@ -89,6 +90,7 @@ def _runner(job: Mapping[str, Any], nodes: Nodes) -> AdmittedGang:
         pods=tuple(pods),
         leaves_for=reclaim.get("job") or 0,
         goes_to=reclaim.get("to") or "",
+        lends=reclaim.get("cause") in BETWEEN_BORROWERS,
         ordered_at=datetime.fromisoformat(reclaim["at"]) if "at" in reclaim else None,
         until=datetime.fromisoformat(reclaim["until"]) if "until" in reclaim else None,
         hold_key=(str(job["uid"]), shares.number_on(job["shares"], job["cluster__name"], job["attempt"])),
@@ -151,6 +153,7 @@ def _part(job: Mapping[str, Any], record: Mapping[str, Any], nodes: Nodes) -> Ad
         pods=tuple(pods),
         leaves_for=record["job"],
         goes_to=record["to"],
+        lends=record.get("cause") in BETWEEN_BORROWERS,
         ordered_at=datetime.fromisoformat(record["at"]),
         until=datetime.fromisoformat(record["until"]),
         fewer=tuple((role, before - after) for role, (before, after) in sorted(record["sizes"].items())),

@@ -67,6 +67,8 @@ class Job(models.Model):
     """Since when its leaf is charged for it, or was the last time."""
     reclaim = models.JSONField(null=True, blank=True)
     """While it makes room, and until it is placed again: for whom, why, until when; `jobs.services.scheduling.preemption`."""
+    claimed_at = models.DateTimeField(null=True, blank=True)
+    """When other queues' jobs were stopped so that it may borrow: it has this right once (`quotas.core.borrowers`)."""
     policy = models.ForeignKey("jobs.Policy", null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs")
 
     state = models.CharField(

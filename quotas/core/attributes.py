@@ -25,20 +25,24 @@ MAX_PRIORITY = "max-priority"
 OUTSIDE_JOBS = "outside-jobs"
 EXCESS = "excess"
 FAIR_SHARE = "fair-share"
+RECLAIM = "reclaim"
+BORROWING_PRIORITY = "borrowing-priority"
 MIN_RUNTIME = "min-runtime"
 MIN_RUNTIME_CEILING = "min-runtime-ceiling"
 WHEN_CAN_BORROW = "when-can-borrow"
 WHEN_CAN_PREEMPT = "when-can-preempt"
 _KNOWN = (
     LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY, PRIORITY_CLASSES, MAX_PRIORITY, OUTSIDE_JOBS, EXCESS,
-    FAIR_SHARE, MIN_RUNTIME, MIN_RUNTIME_CEILING, FLAVORS, FLAVOR_ORDER, WHEN_CAN_BORROW, WHEN_CAN_PREEMPT,
-    *time_rules.KNOWN,
+    *time_rules.KNOWN, FAIR_SHARE, RECLAIM, BORROWING_PRIORITY, MIN_RUNTIME, MIN_RUNTIME_CEILING, FLAVORS, FLAVOR_ORDER, WHEN_CAN_BORROW,
+    WHEN_CAN_PREEMPT,
 )  # fmt: skip
 _ROOT_ONLY = {
     OUTSIDE_JOBS: "it says what becomes of jobs that belong to no leaf",
     MIN_RUNTIME_CEILING: "it bounds what every quota below may state",
     FLAVORS: "it names the models of GPUs for the whole tree",
 }
+NO_PRIORITY = "Never"
+"""Of `BORROWING_PRIORITY`: jobs of no priority, whatever the nodes above state."""
 _LONGEST = timedelta(days=30)
 """The highest ceiling of `MIN_RUNTIME`."""
 _HEAVIEST = 65535
@@ -89,6 +93,8 @@ def parse_attributes(stated: Mapping[str, Any], least: Limits, inherited: Attrib
         else _choice(OUTSIDE_JOBS, stated, OutsideJobs.WAIT, faults),
         excess=_choice(EXCESS, stated, inherited.excess, faults),
         fair_share=_choice(FAIR_SHARE, stated, inherited.fair_share, faults),
+        reclaim=_choice(RECLAIM, stated, inherited.reclaim, faults),
+        borrowing_priority=_priority(stated.get(BORROWING_PRIORITY), inherited.borrowing_priority, faults),
         min_runtime=_duration(MIN_RUNTIME, stated, inherited.min_runtime, ceiling, faults),
         min_runtime_ceiling=ceiling,
         flavors=table,
@@ -193,6 +199,19 @@ def _ceilings(value: object, inherited: Mapping[Submitter, int], faults: list[Fa
         else:
             lowered[Submitter(role)] = min(most, inherited.get(Submitter(role), most))
     return lowered
+
+
+def _priority(value: object, inherited: int | None, faults: list[Fault]) -> int | None:
+    if value is None:
+        return inherited
+    if value == NO_PRIORITY:
+        return None
+    number = _parsed(value)
+    if type(number) is not int or abs(number) > _HIGHEST_OF_JOBS:
+        allowed = f"a whole number up to {_HIGHEST_OF_JOBS} or {NO_PRIORITY}"
+        faults.append((BORROWING_PRIORITY, f"must be {allowed}, not {value!r}"))
+        return inherited
+    return number
 
 
 def _duration(

@@ -18,7 +18,7 @@ from quotas.core.admission import Bound
 from quotas.core.amounts import format_amount
 from quotas.core.candidates import Candidates, Running
 from quotas.core.ledger import Ledger
-from quotas.core.reclaim import OVERSIZE
+from quotas.core.targeting import OVERSIZE
 from quotas.core.tree import ExcessPolicy
 
 Cell = tuple[int, int]

@@ -41,6 +41,10 @@ class Unit:
     priority: int
     queued_at: datetime
     user: str = ""
+    has_claimed: bool = False
+    """Others were stopped so that it may borrow: it has this right once (`quotas.core.borrowers`)."""
+    stopped_for: str = ""
+    """The id of the job that it was stopped for, since it last started."""
     choices: tuple[Charge, ...] = ()
     """What it may be charged, by flavor, in the order in which they are tried; empty: ``charge``. For simulations."""
 
@@ -51,6 +55,11 @@ class Unit:
     @property
     def leaf(self) -> str:
         return self.charge.leaf
+
+    @property
+    def claim(self) -> tuple[bool, str]:
+        """What its right against queues that borrow depends on."""
+        return self.has_claimed, "" if self.has_claimed else self.stopped_for
 
     @cached_property
     def shape(self) -> tuple[object, ...]:

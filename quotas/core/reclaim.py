@@ -31,25 +31,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quotas.core import admission, covering, unstated
+from quotas.core import admission, covering
 from quotas.core.admission import Bound, Refused
-from quotas.core.amounts import COUNTS
 from quotas.core.candidates import Candidates, Running
 from quotas.core.ledger import Ledger
 from quotas.core.order import Unit
 from quotas.core.sides import find_sides
+from quotas.core.targeting import OVERSIZE, CanPlace, Columns, Targeting, as_reclaim
 from quotas.core.tree import PreemptPolicy
-from quotas.core.victims import Cause, Reclaim, Target, Victim
+from quotas.core.victims import Cause, Reclaim, Target
 
-OVERSIZE = 4
-"""No gang of so many times what is missing goes while smaller ones of its priority would do."""
 COVERS = 16
 """How often the cheapest are chosen again because there was no right to some; after that they are taken in order."""
-Columns = NDArray[np.bool_]  # [resource]
 Positions = NDArray[np.int64]
 """Of candidates."""
-CanPlace = Callable[[frozenset[str]], bool]
-"""Whether the preemptor would find a place if the jobs with these keys were gone. Monotonic: more gone never makes it False."""
 
 
 def plan_reclaim(ledger: Ledger, preemptor: Unit, running: Iterable[Running], can_place: CanPlace) -> Reclaim | None:
@@ -77,9 +72,7 @@ def search(
         taken = reclaim.run(known.without_parts())
     if taken is None:
         return None
-    charges = [charge for target in taken for charge in target.charges]
-    freed = {name: sum(charge.amounts.get(name, 0) for charge in charges) for name in ledger.resources}
-    return Reclaim(preemptor.id, tuple(target.victim for target in taken), {k: v for k, v in freed.items() if v})
+    return as_reclaim(ledger, preemptor, taken)
 
 
 def may_lose(ledger: Ledger, leaf: str) -> bool:
@@ -89,24 +82,15 @@ def may_lose(ledger: Ledger, leaf: str) -> bool:
     return by_priority or bool((ledger.held.claims[row] > ledger.min[row]).any())
 
 
-class _Search:
-    """One search for a preemptor. Releases the charges of chosen jobs from the ledger as it goes."""
-
+class _Search(Targeting):
     def __init__(self, ledger: Ledger, preemptor: Unit, can_place: CanPlace) -> None:
-        self.ledger = ledger
-        self.preemptor = preemptor
-        self.path_rows = ledger.path_rows[preemptor.leaf]
-        self.asked = ledger.vector(preemptor.charge.amounts)
-        self.level_of = {row: level for level, row in enumerate(self.path_rows.tolist())}
-        self.consumed = np.array([name not in COUNTS for name in ledger.resources]) & (self.asked > 0)
+        super().__init__(ledger, preemptor, can_place)
         self.claims = ledger.promised & (self.asked > 0)
-        self.wanted = ledger.flavored & (self.asked > 0)
         self.deciding = ledger.deciding_columns(self.asked)
         """Of each resource the one whose min decides about it; of a tree without flavors it is the resource itself."""
         self.own = ledger.held.used[self.path_rows[0]].copy()
         policy = ledger.tree.by_path[preemptor.leaf].attributes.preempt_policy
         self.by_priority = policy is PreemptPolicy.LOWER_PRIORITY
-        self.can_place = can_place
         self.pool: Positions = np.zeros(0, dtype=np.int64)
         """The candidates that are considered now, in the order of their going."""
         self.stops_own_borrowers = False
@@ -114,8 +98,7 @@ class _Search:
 
     def run(self, candidates: Candidates) -> list[Target] | None:
         """By the smallest pool of candidates that suffices."""
-        self.candidates = candidates
-        self.foreign = candidates.foreign_to(self.wanted, self.ledger.flavored)
+        self.look_at(candidates)
         order, ends = self._pools()
         low, high = 0, len(ends) - 1
         taken = self._within_pool(order[: ends[low]])
@@ -133,7 +116,7 @@ class _Search:
         """From these candidates; those that could come straight back by right are left out."""
         while True:
             self.pool, self.stops_own_borrowers = pool, False
-            self.gone: set[int] = set()
+            self.gone.clear()
             with self.ledger.released([]):
                 taken = self._search_pool()
                 back = [each for target in taken or () if self._comes_back(target) for each in target.positions]
@@ -167,7 +150,7 @@ class _Search:
         """Whether a search can succeed: each resource that is short is within min on some level below where it is short."""
         if self.by_priority:
             return True
-        short = self._find_short()
+        short = self.find_short()
         if short[0].any():
             return False
         promised = np.logical_or.accumulate(self._within_min(), axis=0)
@@ -212,9 +195,6 @@ class _Search:
             tiers = (np.where(own, 0.0, known.protected_until[positions]), *tiers)
         return known.stage[positions], *tiers
 
-    def _find_short(self) -> Columns:  # [level, resource]
-        return admission.find_short(self.ledger, self.asked, self.path_rows)
-
     def _exceeds_own_min(self, taken: Iterable[Target]) -> Columns:
         """Resources of which the queue, preempting by priority, would have more than its min and more than before.
 
@@ -227,13 +207,13 @@ class _Search:
         return np.asarray((after > most) & self.ledger.promised) if own else np.zeros_like(self.ledger.promised)
 
     def _missing(self, taken: Iterable[Target]) -> Columns:  # [level, resource]
-        missing = self._find_short()
+        missing = self.find_short()
         missing[0] |= self._exceeds_own_min(taken)
         return missing | self._own_side_borrowing() if self.stops_own_borrowers else missing
 
     def _own_side_borrowing(self) -> Columns:  # [level, resource]
         """Levels below a short one, and resources, where borrowing on the preemptor's own side denies it the right."""
-        higher = np.logical_or.accumulate(np.asarray(self._find_short().any(axis=1))[::-1])[::-1]
+        higher = np.logical_or.accumulate(np.asarray(self.find_short().any(axis=1))[::-1])[::-1]
         beyond = self.claims & ~self._within_min() & np.append(higher[1:], False)[:, None]
         beyond[0] = False
         return np.asarray(beyond)
@@ -262,7 +242,7 @@ class _Search:
                 self.stops_own_borrowers = True
                 short, left = self._missing(taken), self._remaining(taken)
             elif (target := self._as_target(position, short, within)) is not None:
-                taken.append(self._choose(target))
+                taken.append(self.choose(target))
                 before, short, within = within, self._missing(taken), self._within_min()
                 if covers < 0 and (before != within).any():
                     left = self._remaining(taken)
@@ -302,7 +282,7 @@ class _Search:
             target = self._as_target(position, np.broadcast_to(resources, within.shape), within)
             if target is None:
                 continue
-            taken.append(self._choose(target))
+            taken.append(self.choose(target))
             before, within = within, self._within_min()
             if (before != within).any():
                 left = self._remaining(taken)
@@ -327,7 +307,7 @@ class _Search:
             middle = (low + high) // 2
             low, high = (low, middle) if self._can_place(taken[:middle]) else (middle + 1, high)
         for target in taken[low:]:
-            self._keep(target)
+            self.keep(target)
         return taken[:low]
 
     def _without_the_unnecessary(self, taken: list[Target]) -> list[Target]:
@@ -336,33 +316,22 @@ class _Search:
             if target.job.part_of and int(self.candidates.whole[target.positions[0]]) in self.gone:
                 continue
             rest = [other for other in taken if other is not target]
-            self._keep(target)
+            self.keep(target)
             within = self._within_min()
             needed = all(within[need] for other in rest for need in other.needs)
-            if needed and not self._find_short().any() and self._can_place(rest):
+            if needed and not self.find_short().any() and self._can_place(rest):
                 taken = rest
             else:
-                self._choose(target)
+                self.choose(target)
         return taken
-
-    def _choose(self, target: Target) -> Target:
-        self.gone.update(target.positions)
-        for charge in target.charges:
-            self.ledger.release(charge)
-        return target
-
-    def _keep(self, target: Target) -> None:
-        self.gone.difference_update(target.positions)
-        for charge in target.charges:
-            self.ledger.charge(charge)
 
     def _as_target(self, position: int, short: Columns, within: Columns) -> Target | None:
         """The job as a target, if the preemptor has a right to it and it frees a resource that is short; else None."""
         if position in self.gone:
             return None
-        going = self._going_with(position)
+        going = self.going_with(position)
         rows = self.ledger.rows[int(self.candidates.leaf[position])]
-        lca = next(i for i, row in enumerate(rows) if row in self.level_of)
+        lca = self.parting(rows)
         level = self.level_of[rows[lca]]
         helps = short[level:].any(axis=0) & (self.candidates.sizes[going].sum(axis=0) > 0)
         if self.foreign[position]:
@@ -370,45 +339,12 @@ class _Search:
         if not helps.any():
             return None
         if not lca:
-            return self._target(going, Cause.LOWER_PRIORITY, rows[0], int(helps.argmax()), ())
-        above = helps & self._above_min(position, rows[:lca], self.ledger.unstated[self.path_rows[level - 1]])
+            return self.target(going, Cause.LOWER_PRIORITY, rows[0], int(helps.argmax()))
+        above = helps & self.above_min(position, rows[:lca], self.ledger.unstated[self.path_rows[level - 1]])
         right = helps | self.claims
         if not above.any() or (right & ~within[level - 1]).any():
             return None
         needs = tuple((level - 1, int(column)) for column in right.nonzero()[0])
         named = above & ~self.ledger.ignored
         column = int((named if named.any() else above).argmax())
-        return self._target(going, Cause.ABOVE_MIN, rows[lca - 1], column, needs)
-
-    def _going_with(self, position: int) -> list[int]:
-        """The candidate, and the pods that it could have given back and that go with it."""
-        known = self.candidates
-        return [
-            position,
-            *(part for part in known.parts.get(position, ()) if known.stays[part] and part not in self.gone),
-        ]
-
-    def _above_min(self, position: int, rows: list[int], covered: Columns) -> Columns:
-        """The resources of which each of these nodes claims more than its min, with what its idle children keep back."""
-        ledger, size = self.ledger, self.candidates.sizes[position]
-        claims = np.asarray(ledger.held.claims[rows] > ledger.min[rows])
-        above = np.asarray(unstated.narrow(ledger, claims, covered, size, rows).all(axis=0))
-        if not ledger.has_flavors:
-            return above
-        counts = ~ledger.flavored | self.wanted if self.wanted.any() else np.ones_like(above)
-        asked = ((size > 0) & counts).nonzero()[0].tolist()
-        decides = [ledger.deciding(column, asked) for column in range(len(above))]
-        return np.array([any(above[each] for each in columns) for columns in decides])
-
-    def _target(
-        self, going: list[int], cause: Cause, row: int, column: int, needs: tuple[tuple[int, int], ...]
-    ) -> Target:
-        job, over = (
-            self.candidates.jobs[going[0]],
-            int(self.ledger.held.claims[row, column] - self.ledger.min[row, column]),
-        )
-        path, resource = self.ledger.tree.nodes[row].path, self.ledger.resources[column]
-        above = over if cause is Cause.ABOVE_MIN else 0
-        until = job.protected_until if cause is Cause.ABOVE_MIN else None
-        victim = Victim(job.key, job.leaf, cause, path, resource, above, job.lost_gpu_hours, until)
-        return Target(tuple(going), job, victim, needs, tuple(self.candidates.jobs[each].charge for each in going))
+        return self.target(going, Cause.ABOVE_MIN, rows[lca - 1], column, needs=needs)

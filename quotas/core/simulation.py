@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
 
-from quotas.core import choices, reclaim
+from quotas.core import borrowers, choices, reclaim
 from quotas.core.admission import Refused
 from quotas.core.candidates import Candidates, Running
 from quotas.core.fair_share import Behind, FairShareIterator
@@ -65,6 +65,10 @@ class Settled:
     reclaims: list[Reclaim] = field(default_factory=list)
     in_vain: set[str] = field(default_factory=set)
     """Jobs for which nothing can be reclaimed: they do not wait for a flavor before they try the next."""
+    claimed: set[str] = field(default_factory=set)
+    """Jobs that others were stopped for so that they may borrow."""
+    stopped_for: dict[str, str] = field(default_factory=dict)
+    """Of jobs that were stopped the job that this was for, until they start again."""
 
 
 def simulate_to_fixpoint(
@@ -110,8 +114,9 @@ def _reclaim_entitled(
     load = cache(lambda: Candidates(ledger, jobs))
     without_targets: set[object] = set()
     before, in_vain = len(settled.reclaims), False
-    for unit, answer in settled.waits:
-        if isinstance(answer, Behind) or unit.shape in without_targets:
+    waiting = [unit for unit, answer in settled.waits if not isinstance(answer, Behind)]
+    for unit in waiting:
+        if unit.shape in without_targets:
             continue
         found = _search(ledger, unit, load, settled, places)
         if found is None:
@@ -119,13 +124,52 @@ def _reclaim_entitled(
             in_vain |= _waits_for_flavor(ledger, unit) and unit.id not in settled.in_vain
             settled.in_vain.add(unit.id)
             continue
-        chosen, plan = found
-        for victim in plan.victims:
-            load().take(victim.key)
-            ledger.release(settled.running.pop(victim.key).unit.charge)
-        _start_job(ledger, every[unit.id], chosen, settled, now)
-        settled.reclaims.append(plan)
+        _carry_out(ledger, every, *found, load(), settled, now)
+    _claim_shares(
+        ledger, every, [unit for unit in waiting if unit.id not in settled.running], load, settled, now, places
+    )
     return in_vain or len(settled.reclaims) > before
+
+
+def _claim_shares(
+    ledger: Ledger, every: Mapping[str, Job], waiting: list[Unit], load: Callable[[], Candidates], settled: Settled,
+    now: datetime, places: Places,
+) -> None:  # fmt: skip
+    """Reclaim between queues that borrow, for one job after the other, of the side that would borrow least."""
+    waiting = [
+        replace(unit, stopped_for=settled.stopped_for.get(unit.id, unit.stopped_for))
+        for unit in waiting
+        if unit.id not in settled.claimed
+    ]
+    claims = [unit for unit in waiting if borrowers.may_claim(ledger, unit)]
+    while claims:
+        unit = min(claims, key=lambda unit: (borrowers.share_after(ledger, unit.charge), unit.place))
+        claims.remove(unit)
+        for option in choices.choices_of(unit):
+            plan = borrowers.search(ledger, option, load, partial(places, option, settled.running))
+            if plan is not None:
+                settled.claimed.add(unit.id)
+                _carry_out(ledger, every, option, plan, load(), settled, now)
+                break
+        else:
+            claims = [other for other in claims if (other.shape, other.claim) != (unit.shape, unit.claim)]
+
+
+def _carry_out(
+    ledger: Ledger,
+    every: Mapping[str, Job],
+    chosen: Unit,
+    plan: Reclaim,
+    candidates: Candidates,
+    settled: Settled,
+    now: datetime,
+) -> None:
+    for victim in plan.victims:
+        candidates.take(victim.key)
+        ledger.release(settled.running.pop(victim.key).unit.charge)
+        settled.stopped_for[victim.key] = chosen.id
+    _start_job(ledger, every[chosen.id], chosen, settled, now)
+    settled.reclaims.append(plan)
 
 
 def _search(
@@ -146,4 +190,5 @@ def _waits_for_flavor(ledger: Ledger, unit: Unit) -> bool:
 
 def _start_job(ledger: Ledger, job: Job, chosen: Unit, settled: Settled, now: datetime) -> None:
     ledger.charge(chosen.charge)
+    settled.stopped_for[job.unit.id] = ""
     settled.running[job.unit.id] = replace(job, unit=chosen, started_at=now)

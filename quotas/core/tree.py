@@ -44,6 +44,15 @@ class FairShare(StrEnum):
     """By their GPU-time lately, including what is placed and expected to run."""
 
 
+class ReclaimPolicy(StrEnum):
+    """What the children of a node reclaim from each other."""
+
+    MIN = "Min"
+    """What their min promises them, and nothing else."""
+    FAIR_SHARE = "FairShare"
+    """Also what a sibling borrows more of, by its weight (`quotas.core.borrowers`)."""
+
+
 class OutsideJobs(StrEnum):
     """The treatment of jobs that belong to no leaf."""
 
@@ -93,6 +102,10 @@ class Attributes:
     """Its own, or that of the nearest ancestor that states one."""
     fair_share: FairShare = FairShare.NOW
     """How its children, or the users of a leaf, share; its own, or that of the nearest ancestor that states one."""
+    reclaim: ReclaimPolicy = ReclaimPolicy.MIN
+    """What its children reclaim from each other; its own, or that of the nearest ancestor that states one."""
+    borrowing_priority: int | None = None
+    """From this priority on a job may evict what its siblings' jobs below it borrow; its own or inherited. None: never."""
     min_runtime: timedelta = timedelta()
     """How long after its admission a job is not evicted for the promise of another queue; its own or inherited."""
     min_runtime_ceiling: timedelta = timedelta(hours=1)

@@ -12,6 +12,14 @@ from quotas.core.ledger import Charge
 class Cause(StrEnum):
     ABOVE_MIN = "AboveMin"
     LOWER_PRIORITY = "LowerPriority"
+    FAIR_SHARE = "FairShare"
+    """Of a queue that borrows more than the preemptor's."""
+    BORROWING_PRIORITY = "BorrowingPriority"
+    """Of a queue that borrows, and below the priority from which jobs may evict such ones."""
+
+
+BETWEEN_BORROWERS = (Cause.FAIR_SHARE, Cause.BORROWING_PRIORITY)
+"""The preemptor borrows as well; it has these rights once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +36,23 @@ class Victim:
     """Of work that it has not saved."""
     protected_until: datetime | None = None
     """When it may first be evicted; None: now."""
+    detail: str = ""
+    """Why, between queues that borrow."""
+
+    @property
+    def is_for_borrowing(self) -> bool:
+        """Whether the preemptor was not promised the place, and borrows as well."""
+        return self.cause in BETWEEN_BORROWERS
+
+    @property
+    def right(self) -> str:
+        """What gives the preemptor the right to it, as a phrase."""
+        return "borrows its place" if self.is_for_borrowing else "was promised its place"
 
     @property
     def message(self) -> str:
+        if self.detail:
+            return self.detail
         if self.cause is Cause.LOWER_PRIORITY:
             return f"has a lower priority in {self.path}, which preempts by priority"
         return f"{self.path} is {format_amount(self.resource, self.over)} above its min"

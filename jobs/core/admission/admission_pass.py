@@ -18,7 +18,9 @@ from quotas.core.queue_use import QueueUse
 
 
 def unit_of(gang: Gang) -> Unit:
-    return Unit(str(gang.job_id), gang.name, gang.charge, gang.priority, gang.queued_at, gang.user)
+    stopped_for = str(gang.stopped_for) if gang.stopped_for else ""
+    facts = (gang.charge, gang.priority, gang.queued_at, gang.user, gang.has_claimed, stopped_for)
+    return Unit(str(gang.job_id), gang.name, *facts)
 
 
 def check_quota(ledger: Ledger, unit: Unit) -> Refused | None:

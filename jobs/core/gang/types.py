@@ -58,6 +58,10 @@ class Gang:
     """The user who submitted it."""
     awaits: tuple[str, str] | None = None
     """Code and message of the reason why it may not start before other jobs have ended; None: it may."""
+    has_claimed: bool = False
+    """Others were stopped so that it may borrow: it has this right once (`quotas.core.borrowers`)."""
+    stopped_for: int = 0
+    """The job that it was stopped for, since it last started; 0: none."""
     flavors: tuple[tuple[str, int], ...] = ()
     """The GPUs of each flavor that it uses, as its leaf is charged for them; empty: not chosen, or there are no flavors."""
     needs_anyhow: GangRequirements | None = None
@@ -137,6 +141,8 @@ class AdmittedGang:
     """Job id of its preemptor; 0: it is not being preempted."""
     goes_to: str = ""
     """The cluster where the preemptor is to go."""
+    lends: bool = False
+    """The preemptor was not promised what it frees, and borrows it."""
     ordered_at: datetime | None = None
     """When its eviction was ordered."""
     until: datetime | None = None

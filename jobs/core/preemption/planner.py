@@ -22,7 +22,7 @@ from jobs.core.placement.types import Assignment
 from jobs.core.preemption import parts
 from jobs.core.preemption.cost import Loss
 from jobs.core.scheduling.scheduler import Scheduler
-from quotas.core import admission, reclaim
+from quotas.core import admission, borrowers, reclaim
 from quotas.core.candidates import Candidates, Running, job_of, protected_until
 from quotas.core.ledger import Ledger
 from quotas.core.victims import Victim
@@ -265,7 +265,20 @@ class _Planner:
                 yield gang
             else:
                 later.append(gang)
-        yield from later
+        yield from self._in_order_of_shares(later)
+
+    def _in_order_of_shares(self, gangs: list[Gang]) -> Iterator[Gang]:
+        """Those that cannot claim against borrowers as they come; then at each time the one that would borrow least."""
+        claims = []
+        for gang in gangs:
+            if self.scheduler.may_claim(gang):
+                claims.append(gang)
+            else:
+                yield gang
+        while claims:
+            gang = min(claims, key=lambda gang: borrowers.share_after(self.ledger, gang.charge))  # the first of equals
+            claims.remove(gang)
+            yield gang
 
     def _is_within_min(self, gang: Gang) -> bool:
         group = self.scheduler.class_of(gang.job_id)
@@ -302,12 +315,14 @@ class _Planner:
         def can_place(keys: frozenset[str]) -> bool:
             return self._find_without(gang, keys) is not None
 
-        unit = self.scheduler.unit(gang.job_id)
-        reclaimed = reclaim.search(self.ledger, unit, lambda: self.candidates.running, can_place)
+        search = self.ledger, self.scheduler.unit(gang.job_id), lambda: self.candidates.running, can_place
+        reclaimed = reclaim.search(*search) or borrowers.search(*search)
         keys = frozenset(victim.key for victim in reclaimed.victims) if reclaimed else frozenset()
         assignment = self._find_without(gang, keys) if reclaimed else None
         if reclaimed is None or assignment is None:
-            self._without_targets[group] = gang.job_id
+            # The end of a min-runtime is no event: what is protected from claims of borrowers is looked at in every cycle.
+            if not (self.scheduler.may_claim(gang) and self.candidates.running.some_protected):
+                self._without_targets[group] = gang.job_id
             return False
         self._served.add(group)
         until = reclaimed.protected_until

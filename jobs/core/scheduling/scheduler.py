@@ -218,6 +218,10 @@ class Scheduler:
         """Whether the gang may have the nodes that are reserved for a big gang, by the quota or as a nominee."""
         return self._backfill.comes_before(gang)
 
+    def may_claim(self, gang: Gang) -> bool:
+        """Whether it may preempt gangs of queues that borrow so that it may borrow."""
+        return self._waiting.may_claim(gang)
+
     # the run
 
     def run(self, now: datetime, runs: Callable[[], Runs] = no_runs) -> Plan:
@@ -410,6 +414,7 @@ class Scheduler:
             return group.infeasible and group.preemption_may_help and group.sample.asks_quota
         evictions = self.leaving() or self._waiting.nominees
         within_min_only = not (evictions or self._waiting.preempts_by_priority(group.leaf))
+        within_min_only = within_min_only and not self.may_claim(group.sample)
         return admission_pass.may_preempt(
             self.quota.ledger, group.sample, group.refusal, within_min_only=within_min_only
         )
@@ -430,15 +435,8 @@ class Scheduler:
                 self._preemption_epoch += 1
 
     def _enqueue(self, gang: Gang, unit: Unit) -> None:
-        only = self._waiting.clusters(gang.leaf)
-        quota_shape = unit.shape if gang.asks_quota else None
         is_own_class = gang.job_id in self._waiting.nominees or self.places.is_reserved_for(gang.job_id)
-        own = gang.job_id if is_own_class else 0
-        barred = (tuple(sorted(gang.excluded.items())), gang.bound_to)
-        user = gang.user if self._waiting.compares_users(gang.leaf) else ""
-        shape = (gang.api_version, gang.kind, gang.demand, gang.division, id(gang.policy), barred, only, own, user)
-        leaf = gang.leaf if gang.asks_quota else ""
-        group = EquivalenceClass((quota_shape, shape), gang, leaf, only, options=self._waiting.options(gang))
+        group = self._waiting.new_class(gang, unit, is_own=is_own_class)
         self._classes.add(gang.job_id, unit, group)
         group = self._classes.by_job[gang.job_id]
         self._refusals.added(group)

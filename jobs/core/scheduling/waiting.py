@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from jobs.core.admission.admission_pass import unit_of
 from jobs.core.admission.equivalence import EquivalenceClass, EquivalenceClasses
 from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.flavors import FlavorOption, options_of
 from jobs.core.gang.types import Gang
+from quotas.core import borrowers
 from quotas.core.flavors import FlavorChoice, Preference
 from quotas.core.order import Unit
 from quotas.core.tree import Attributes, FairShare, PreemptPolicy, QueuePolicy
@@ -22,6 +24,29 @@ class Waiting:
     classes: EquivalenceClasses = field(default_factory=EquivalenceClasses)
     nominees: set[int] = field(default_factory=set)
     """Jobs that running gangs are being preempted for."""
+
+    def new_class(self, gang: Gang, unit: Unit, *, is_own: bool) -> EquivalenceClass:
+        """A class for gangs like this one; ``is_own``: for no other, however alike."""
+        only = self.clusters(gang.leaf)
+        quota_shape = unit.shape if gang.asks_quota else None
+        own = gang.job_id if is_own else 0
+        barred = (tuple(sorted(gang.excluded.items())), gang.bound_to)
+        user = gang.user if self.compares_users(gang.leaf) else ""
+        claim = gang.has_claimed, self.stopped_for(gang)
+        shape = (
+            gang.api_version,
+            gang.kind,
+            gang.demand,
+            gang.division,
+            id(gang.policy),
+            barred,
+            only,
+            own,
+            user,
+            claim,
+        )
+        leaf = gang.leaf if gang.asks_quota else ""
+        return EquivalenceClass((quota_shape, shape), gang, leaf, only, options=self.options(gang))
 
     def class_of(self, job: int) -> EquivalenceClass:
         return self.classes.by_job[job]
@@ -67,6 +92,14 @@ class Waiting:
     def compares_users(self, leaf: str) -> bool:
         """Whether the users of the queue take turns by what they have used."""
         return self._rules(leaf).fair_share is FairShare.OVER_TIME
+
+    def may_claim(self, gang: Gang) -> bool:
+        """Whether it may have others stopped so that it may borrow."""
+        return self.quota is not None and gang.asks_quota and borrowers.may_claim(self.quota.ledger, unit_of(gang))
+
+    def stopped_for(self, gang: Gang) -> int:
+        """The job it was stopped for, which it has no claim against; 0 also where it has none at all."""
+        return gang.stopped_for if gang.stopped_for and self.may_claim(gang) else 0
 
     def clusters(self, leaf: str) -> tuple[str, ...]:
         """The clusters the queue may use; empty: all."""

@@ -45,7 +45,7 @@ _MESSAGES = 8
 _LOCKED = (
     "uid", "created_at", "api_version", "kind", "namespace", "name", "attempt", "generation", "leaf", "gpus", "preemptible",
     "charge", "charged_at", "shares", "state", "suspended", "deleting_at", "reason", "waited", "resource_version", "queued_at",
-    "trace",
+    "trace", "claimed_at",
 )  # fmt: skip
 _USABLE = prepared.Rows(lambda _: Cluster.objects.filter(cordoned=False, stale_since=None).values_list("pk"))
 _TREE = prepared.Rows(
@@ -111,7 +111,8 @@ def _write_plan(epoch: int, now: datetime, plan: Plan, orders: PreemptionPlan | 
     if claimed:
         _write_placed(claimed, now)
     evictions = preemption.order_evictions(orders, ordered, now) if orders else {}
-    explained = _write_waiting([preemption.waits_for(waits, evictions) for waits in plan.waits], waiting, now)
+    claims = _mark_claims(ordered, waiting, now)
+    explained = _write_waiting([preemption.waits_for(waits, evictions) for waits in plan.waits], waiting, claims, now)
     whole = [job for job, placed in claimed if placed.gang.division is None]
     return Written({job.pk for job, _ in claimed}, [job.resource_version for job in (*whole, *explained)])
 
@@ -157,7 +158,8 @@ def _differs(fresh: Reason, old: dict[str, Any] | None, stale: str) -> bool:
 def _lock(plan: Plan, orders: PreemptionPlan | None) -> dict[int, Job]:
     """Locks every job of the plan, preemption targets too, at once and by key; returns those that still wait."""
     pks = {placed.gang.job_id for placed in plan.placed} | {wait.gang.job_id for wait in plan.waits}
-    return _locked(pks | {taken.target.job_id for taken in orders.evictions} if orders else pks)
+    evictions = orders.evictions if orders else ()
+    return _locked(pks.union(*({taken.target.job_id, taken.preemptor.job_id} for taken in evictions)))
 
 
 def _locked(pks: Collection[int]) -> dict[int, Job]:
@@ -347,7 +349,21 @@ def _withdraw_former(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None
     works.order(Work.objects.filter(former), WorkEvent.SUPERSEDED, now)
 
 
-def _write_waiting(waits: Sequence[Waits], waiting: Mapping[int, Job], now: datetime) -> list[Job]:
+def _mark_claims(ordered: preemption.Ordered, waiting: Mapping[int, Job], now: datetime) -> list[Job]:
+    """The jobs for which others are stopped so that they may borrow, as not having this right any more; not yet saved."""
+    claims = {
+        taken.preemptor.job_id for taken in (*ordered.evictions, *ordered.shrinks) if taken.victim.is_for_borrowing
+    }
+    jobs = [waiting[pk] for pk in sorted(claims & waiting.keys())]
+    for job in jobs:
+        job.claimed_at = now
+    return jobs
+
+
+def _write_waiting(
+    waits: Sequence[Waits], waiting: Mapping[int, Job], claims: Sequence[Job], now: datetime
+) -> list[Job]:
+    """Returns the jobs of which nothing but the reason was written: the scheduler need not read these again."""
     reasons = {wait.gang.job_id: wait.reason for wait in waits}
     stale = _stale_before(now)
     rows = [waiting[pk] for pk in reasons if pk in waiting]
@@ -355,6 +371,9 @@ def _write_waiting(waits: Sequence[Waits], waiting: Mapping[int, Job], now: date
     for job in changed:
         job.reason = {**reasons[job.pk].as_json(), "at": now.isoformat()}
         job.waited = timeline.enter_owner(job.waited, timeline.owner_of(job.reason), now)
-    if changed:
-        announce_jobs(changed, now, ["reason", "waited"])
-    return changed
+    explained = [job for job in changed if job not in claims]
+    if explained:
+        announce_jobs(explained, now, ["reason", "waited"])
+    if claims:
+        announce_jobs(claims, now, ["reason", "waited", "claimed_at"])
+    return explained

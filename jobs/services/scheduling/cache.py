@@ -45,7 +45,6 @@ _COLUMNS = (
     *snapshot.WAITING,
     "reason_code",
     "tree_version",
-    "reclaim",
     "resize",
     "shrinks",
     "elastic",

@@ -27,7 +27,7 @@ from quotas.services import impact, usage
 
 _COLUMNS = (
     "pk", "kind", "namespace", "name", "labels", "leaf", "pinned", "charge", "total", "preemptible", "priority", "queued_at",
-    "started_at", "charged_at",
+    "started_at", "charged_at", "claimed_at",
 )  # fmt: skip
 _SAYS = (
     "pk", "kind", "manifest__spec__elasticPolicy", "manifest__spec__etReplicaSpecs", "manifest__metadata__annotations",
@@ -95,7 +95,8 @@ class _Choices:
 def _unit(job: Mapping[str, Any], charge: Charge, choices: tuple[Charge, ...]) -> Unit:
     name = f"{job['namespace']}/{job['name']}"
     first = choices[0] if choices else charge
-    return Unit(_key(job), name, first, job["priority"], job["queued_at"], choices=choices)
+    has_claimed = job["claimed_at"] is not None
+    return Unit(_key(job), name, first, job["priority"], job["queued_at"], has_claimed=has_claimed, choices=choices)
 
 
 def load_evictable(tree: Tree, now: datetime) -> list[Running]:

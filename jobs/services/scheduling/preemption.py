@@ -59,6 +59,8 @@ class Evicting:
     """It runs on until then, within the min-runtime of its queue."""
     pods: int = 0
     """It gives back so many pods and runs on; 0: it is stopped whole."""
+    lends: bool = False
+    """The preemptor was not promised what it frees, and borrows it."""
 
 
 def eviction_costs() -> dict[int, Loss]:
@@ -101,7 +103,7 @@ def shrink_targets(preemption_plan: PreemptionPlan, now: datetime) -> Ordered:
 def order_evictions(preemption_plan: PreemptionPlan, ordered: Ordered, now: datetime) -> dict[int, list[Evicting]]:
     """Evicts what is stopped whole, and saves what became smaller; returns, by preemptor, what makes room for it."""
     waits = {
-        job: [Evicting(gang.name, gang.until, gang.deferred, _pods(gang)) for gang in evicted_gangs]
+        job: [Evicting(gang.name, gang.until, gang.deferred, _pods(gang), gang.lends) for gang in evicted_gangs]
         for job, evicted_gangs in preemption_plan.awaiting.items()
     }
     jobs = ordered.jobs
@@ -110,7 +112,8 @@ def order_evictions(preemption_plan: PreemptionPlan, ordered: Ordered, now: date
     until = _evict([(jobs[taken.target.job_id], _reclaim_of(taken)) for taken in ordered.evictions], now)
     until |= {job.pk: shrinking.until(job) for job in smaller}
     for taken in (*ordered.evictions, *ordered.shrinks):
-        evicting = Evicting(taken.target.name, until[taken.target.job_id], pods=_pods(taken.target))
+        pods, lends = _pods(taken.target), taken.victim.is_for_borrowing
+        evicting = Evicting(taken.target.name, until[taken.target.job_id], pods=pods, lends=lends)
         waits.setdefault(taken.preemptor.job_id, []).append(evicting)
     return waits
 
@@ -135,7 +138,7 @@ def _reclaim_of(taken: Eviction) -> dict[str, Any]:
         "to": taken.goes_to,
         "cause": taken.victim.cause.value,
         "path": taken.victim.path,
-        "message": f"{shown} of {preemptor.leaf} was promised its place: {taken.victim.message}",
+        "message": f"{shown} of {preemptor.leaf} {taken.victim.right}: {taken.victim.message}",
     }
 
 
@@ -309,7 +312,13 @@ def waits_for(waits: Waits, evicting: Mapping[int, Sequence[Evicting]]) -> Waits
     if all(target.pods for target in targets):
         pods = sum(target.pods for target in targets)
         by = f"{pods} pod{'s' if pods > 1 else ''} of {by}"
-    message = f"waits for {by} to give back what {waits.gang.leaf} was promised{deadline}"
+    is_promised = not any(target.lends for target in targets)
+    what = (
+        f"give back what {waits.gang.leaf} was promised"
+        if is_promised
+        else f"leave {waits.gang.leaf} what it may borrow"
+    )
+    message = f"waits for {by} to {what}{deadline}"
     quota = waits.reason.quota
     facts = {**(quota.facts if quota else {}), "from_jobs": names, "until": until.isoformat() if until else None}
     if until and any(target.deferred for target in targets):

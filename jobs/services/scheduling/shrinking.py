@@ -47,7 +47,7 @@ def _shrink(job: Job, taken: Eviction, now: datetime) -> events.Line:
     job.shrinks = [*(job.shrinks or []), _record(job, taken, before, smaller, now)]
     metrics.RESIZES.labels("shrink").inc()
     shown = shown_to(taken.preemptor.name, taken.target.name)
-    why = f"{shown} of {taken.preemptor.leaf} was promised its place: {taken.victim.message}"
+    why = f"{shown} of {taken.preemptor.leaf} {taken.victim.right}: {taken.victim.message}"
     return job_event(job, "Resized", f"{bounds.changed(before, smaller)}: {why}")
 
 
@@ -59,6 +59,7 @@ def _record(
     return {
         "job": taken.preemptor.job_id,
         "to": taken.goes_to,
+        "cause": taken.victim.cause.value,
         "attempt": job.attempt,
         "sizes": {role: [before[role], size] for role, size in smaller.items()},
         "at": now.isoformat(),

@@ -72,8 +72,8 @@ JOBS = "kube-queue/max-jobs"
 PLENTY = {"cpu": 10**6, "memory": "900000Gi", GPU: 10**6, JOBS: 10**6, "pods": 10**6}
 
 
-def a_quota(*children: dict, charges=(), closed=None, total=None, outside="Wait") -> Quota:
-    grown = tree(total or PLENTY, *children, attributes={"outside-jobs": outside})
+def a_quota(*children: dict, charges=(), closed=None, total=None, outside="Wait", **of_root: str) -> Quota:
+    grown = tree(total or PLENTY, *children, attributes={"outside-jobs": outside, **of_root})
     return Quota(Ledger.from_charges(grown, charges), 1, closed or {})
 
 

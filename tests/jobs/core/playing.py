@@ -49,6 +49,8 @@ class VirtualFleet:
     running: dict[int, AdmittedGang] = field(default_factory=dict)
     waiting: dict[int, Gang] = field(default_factory=dict)
     cycles: int = 0
+    claims: list[tuple[int, int]] = field(default_factory=list)
+    """(preemptor, target) of those stopped between queues that borrow."""
     kept_for: set[int] = field(default_factory=set)
     """Big gangs that nodes were kept for at some time."""
 
@@ -64,9 +66,9 @@ class VirtualFleet:
         self._last_event = 0.0
 
     @classmethod
-    def of(cls, gpus: int, *leaves: dict, clusters: int = 1) -> "VirtualFleet":
+    def of(cls, gpus: int, *leaves: dict, clusters: int = 1, **of_root: str) -> "VirtualFleet":
         """So many GPUs in nodes of 8, under a tree that has all of them."""
-        return cls(a_quota(*leaves, total={**PLENTY, GPU: gpus}), [gpus // GPUS // clusters] * clusters)
+        return cls(a_quota(*leaves, total={**PLENTY, GPU: gpus}, **of_root), [gpus // GPUS // clusters] * clusters)
 
     @property
     def time(self) -> datetime:
@@ -164,7 +166,7 @@ class VirtualFleet:
             user=gang_.user,
         )
         self.runs.open_attempts[key] = ((gang_.leaf, gang_.user), gang_.devices, since)
-        self.gangs[job] = replace(gang_, attempt=gang_.attempt + 1)
+        self.gangs[job] = replace(gang_, attempt=gang_.attempt + 1, stopped_for=0)
         self.starts.append((self.now, job))
         self._started[job] = self.now
         self._push(self.now + self._lasting[job], "ends", (job, gang_.attempt + 1))
@@ -194,6 +196,15 @@ class VirtualFleet:
         surprised = self._last_event <= started
         self.kills.append(Kill(runner.job_id, self.now - started, taken.preemptor.job_id, self.now, surprised))
         self._push(self.now + self.grace, "leaves", runner.job_id)
+        self.gangs[runner.job_id] = replace(self.gangs[runner.job_id], stopped_for=taken.preemptor.job_id)
+        if taken.victim.is_for_borrowing:
+            self.claims.append((taken.preemptor.job_id, runner.job_id))
+            self._has_claimed(taken.preemptor.job_id)
+
+    def _has_claimed(self, job: int) -> None:
+        self.gangs[job] = replace(self.gangs[job], has_claimed=True)
+        if job in self.waiting:
+            self._comes(job)
 
     def _leaves(self, job: int) -> None:
         runner = self.scheduler.evicting.pop(job)
@@ -212,13 +223,13 @@ class VirtualFleet:
         heapq.heappush(self._events, (at, next(self._order), what, about))
 
 
-def random_fleet(seed: int) -> VirtualFleet:
+def random_fleet(seed: int, **of_root: str) -> VirtualFleet:
     """Queues with mins and teams within teams, gangs up to the whole fleet, all of them coming in the first two hours."""
     rng = Random(seed)
     nodes, clusters = rng.choice([(4, 1), (6, 1), (8, 1), (8, 2), (12, 1), (12, 2)])
     gpus = nodes * GPUS
     tree, leaves = _random_tree(rng, gpus)
-    fleet = VirtualFleet.of(gpus, *tree, clusters=clusters)
+    fleet = VirtualFleet.of(gpus, *tree, clusters=clusters, **of_root)
     fleet.grace = rng.choice([0.0, 30.0, 120.0])
     half, quarter = nodes // 2, nodes // 4
     shapes = [(1, 1), (1, 2), (1, 4), (1, 8), (1, 8), (2, 8), (half, 8), (half, 8), (quarter, 8), (nodes, 8)]

@@ -13,7 +13,8 @@ from quotas.core.amounts import of_job
 from quotas.core.candidates import RESTART_S, Running
 from quotas.core.ledger import Charge, Ledger
 from quotas.core.order import Unit
-from quotas.core.reclaim import OVERSIZE, plan_reclaim
+from quotas.core.reclaim import plan_reclaim
+from quotas.core.targeting import OVERSIZE
 from tests.quotas.core.builders import NOON, quota, tree
 from tests.support.examples import examples
 

@@ -1,0 +1,133 @@
+"""Reclaim between queues that borrow, through the rows: both are told, and the right is used up, whatever process looks next."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from fleet.models import Hold
+from jobs.models import Job, Work
+from jobs.services.scheduling import loop
+from jobs.services.submission import dry_runs, manifests
+from quotas.services import previews, trees
+from tests.jobs.services.scheduling.builders import WHOLE, job
+from tests.quotas.core.builders import manifest, quota
+from tests.support import books
+from tests.support.books import GPU, team
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now()
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture(autouse=True)
+def no_cache_of_before():
+    loop._idle_caches.clear()
+    yield
+    loop._idle_caches.clear()
+
+
+def the_tree(reclaim: str = "FairShare", **of_b: str) -> dict:
+    """Nobody is promised anything."""
+    leaves = team("a", 0, 6), team("b", 0, 6, attributes={key.replace("_", "-"): of_b[key] for key in of_b})
+    return manifest(quota("root", WHOLE, WHOLE, *leaves, attributes={"reclaim": reclaim}))
+
+
+def full(reclaim: str = "FairShare", **of_b: str) -> None:
+    """Two of b's jobs fill everything."""
+    books.a_cluster(gpus=6)
+    trees.apply(the_tree(reclaim, **of_b), by="system", now=NOW)
+    books.apply(job("old", "b"), job("young", "b"))
+    books.cycle(NOW)
+    books.sent()
+    Job.objects.filter(name="old").update(state="Running", started_at=NOW - 60 * MINUTE)
+    Job.objects.filter(name="young").update(state="Running", started_at=NOW)
+
+
+@pytest.fixture
+def claimed():
+    full()
+    books.apply(job("mine", "a"))
+    books.cycle(NOW)
+
+
+def states() -> dict[str, str]:
+    return dict(Job.objects.values_list("name", "state"))
+
+
+def leave(name: str) -> None:
+    """Its pods are gone."""
+    row = books.job(name)
+    Work.objects.filter(job_uid=row.uid).update(state=Work.State.GONE)
+    Hold.objects.filter(job_uid=row.uid).update(released_at=NOW)
+    loop.advance_evictions(NOW + MINUTE)
+
+
+def test_the_queue_that_borrows_more_makes_room_and_both_are_told(claimed):
+    young, mine = books.job("young"), books.job("mine")
+    assert states() == {"old": "Running", "young": "Reclaiming", "mine": "Queued"}
+    assert young.reclaim["cause"] == "FairShare"
+    assert "default/mine of root/a borrows its place: root/b borrows a share of 100 %" in young.reason["message"]
+    assert mine.reason["message"].startswith(
+        "waits for default/young to leave root/a what it may borrow, at the latest at"
+    )
+    books.cycle(NOW)
+    assert "what it may borrow" in books.job("mine").reason["message"], "also when it was ordered before"
+    leave("young")
+    books.cycle(NOW + MINUTE)
+    assert states() == {"old": "Running", "young": "Queued", "mine": "Placed"}
+
+
+def test_the_one_that_left_takes_nothing_back(claimed):
+    leave("young")
+    for minutes in range(1, 9):
+        books.cycle(NOW + minutes * MINUTE)
+    assert states() == {"old": "Running", "young": "Queued", "mine": "Placed"}
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_the_right_is_used_up_whether_or_not_the_job_could_start(claimed, restarts):
+    """The room that was made for it has gone to another one by hand; b fills everything again."""
+    assert books.job("mine").claimed_at == NOW
+    Job.objects.filter(name="young").update(state="Running", reclaim=None)
+    loop._idle_caches[0].invalidate()
+    if restarts:
+        loop._idle_caches.clear()
+    for minutes in range(1, 5):
+        books.cycle(NOW + minutes * MINUTE)
+    assert states() == {"old": "Running", "young": "Running", "mine": "Queued"}
+    books.apply(job("next", "a"))
+    books.cycle(NOW + 5 * MINUTE)
+    assert "Reclaiming" in states().values(), "the next job of the queue has its own"
+
+
+def test_it_waits_for_the_end_of_a_min_runtime_and_nobody_leaves_before():
+    full(min_runtime="10m")
+    books.apply(job("mine", "a"))
+    for minutes in (1, 9.9):
+        books.cycle(NOW + minutes * MINUTE)
+        assert states() == {"old": "Running", "young": "Running", "mine": "Queued"}
+    books.cycle(NOW + 10.1 * MINUTE)
+    assert sorted(states().values()) == ["Queued", "Reclaiming", "Running"]
+
+
+def test_nobody_leaves_where_the_tree_does_not_state_it():
+    full("Min")
+    books.apply(job("mine", "a"))
+    books.cycle(NOW)
+    assert states() == {"old": "Running", "young": "Running", "mine": "Queued"}
+
+
+def test_a_preview_of_the_tree_and_a_dry_run_name_who_would_leave():
+    full("Min")
+    books.apply(job("mine", "a"))
+    books.cycle(NOW)
+    effect = previews.of_manifest(the_tree(), by="system", now=NOW).effect
+    (line,) = effect.reclaimed
+    assert (line.job, line.code) == ("PyTorchJob default/young", "FairShare") and "makes room for" in line.message
+    trees.apply(the_tree(), by="system", now=NOW)
+    Job.objects.filter(name="mine").delete()
+    outcome = dry_runs.preview_outcomes(manifests.parse(job("next", "a").encode()), by="test", now=NOW)[0]
+    assert [each.name for each in outcome.reclaims] == ["default/young"]
+    assert not Job.objects.filter(claimed_at__isnull=False).exists()
+    assert books.used("root")[GPU] == 6
