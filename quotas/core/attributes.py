@@ -12,7 +12,7 @@ from fleet.kube import names
 from quotas.core import durations, flavors, time_rules, validation
 from quotas.core.amounts import format_amount
 from quotas.core.flavors import FLAVOR_ORDER, FLAVORS, Flavors, Preference
-from quotas.core.tree import Attributes, OutsideJobs, PreemptPolicy, Submitter
+from quotas.core.tree import Attributes, FairShare, OutsideJobs, PreemptPolicy, ReclaimPolicy, Submitter
 from quotas.core.validation import Fault, Limits
 
 LENDLIMIT = "alibabacloud.com/lendlimit"
@@ -33,8 +33,8 @@ WHEN_CAN_BORROW = "when-can-borrow"
 WHEN_CAN_PREEMPT = "when-can-preempt"
 _KNOWN = (
     LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY, PRIORITY_CLASSES, MAX_PRIORITY, OUTSIDE_JOBS, EXCESS,
-    *time_rules.KNOWN, FAIR_SHARE, RECLAIM, BORROWING_PRIORITY, MIN_RUNTIME, MIN_RUNTIME_CEILING, FLAVORS, FLAVOR_ORDER, WHEN_CAN_BORROW,
-    WHEN_CAN_PREEMPT,
+    *time_rules.KNOWN, FAIR_SHARE, RECLAIM, BORROWING_PRIORITY, MIN_RUNTIME, MIN_RUNTIME_CEILING, FLAVORS, FLAVOR_ORDER,
+    WHEN_CAN_BORROW, WHEN_CAN_PREEMPT,
 )  # fmt: skip
 _ROOT_ONLY = {
     OUTSIDE_JOBS: "it says what becomes of jobs that belong to no leaf",
@@ -43,6 +43,10 @@ _ROOT_ONLY = {
 }
 NO_PRIORITY = "Never"
 """Of `BORROWING_PRIORITY`: jobs of no priority, whatever the nodes above state."""
+SHARES_TWICE = (
+    "FairShare compares what queues use now, and fair-share: OverTime what they have used: "
+    "state reclaim: Min, or fair-share: Now here and OverTime on the leaves"
+)
 _LONGEST = timedelta(days=30)
 """The highest ceiling of `MIN_RUNTIME`."""
 _HEAVIEST = 65535
@@ -61,6 +65,11 @@ class Known:
     faults: tuple[Fault, ...]
     others: tuple[str, ...]
     """Attributes that mean nothing here."""
+
+
+def shares_twice(rules: Attributes) -> bool:
+    """Whether the children of a node would be given room by one order, and lose it again by another."""
+    return rules.reclaim is ReclaimPolicy.FAIR_SHARE and rules.fair_share is FairShare.OVER_TIME
 
 
 def name_fault(name: object) -> str:

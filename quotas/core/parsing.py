@@ -113,6 +113,8 @@ class _Reader:
         return name, least
 
     def children(self, children: list[Any], where: str, parent: _Parent, least: Limits, depth: int) -> None:
+        if children and attributes.shares_twice(parent.attributes):
+            self.add(f"{where}.attributes.{attributes.RECLAIM}", f"{parent.path}: {attributes.SHARES_TWICE}")
         read = [self.node(child, f"{where}.children[{i}]", parent, depth + 1) for i, child in enumerate(children)]
         self.found(validation.sum_faults(parent.path, least, [each for _, each in read]), where)
         first: dict[str, int] = {}

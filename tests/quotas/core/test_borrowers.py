@@ -243,3 +243,11 @@ def test_it_inherits_both_and_a_node_may_state_otherwise():
     rules = {path: node.attributes for path, node in found.by_path.items()}
     assert [rules[path].borrowing_priority for path in ("root/b", "root/t", "root/t/a")] == [5, None, None]
     assert [rules[path].reclaim for path in ("root/b", "root/t/a")] == ["FairShare", "Min"]
+
+
+def test_it_refuses_to_give_room_by_one_order_and_to_take_it_by_another():
+    leaf = quota("a", 0, 8, attributes={"fair-share": "OverTime"})
+    assert parse_tree(manifest(quota("root", 8, 8, leaf, attributes=SHARES))).faults == ()
+    both = {**SHARES, "fair-share": "OverTime"}
+    (fault,) = parse_tree(manifest(quota("root", 8, 8, quota("a", 0, 8), attributes=both))).faults
+    assert fault.field.endswith("attributes.reclaim") and "state reclaim: Min, or fair-share: Now" in fault.detail

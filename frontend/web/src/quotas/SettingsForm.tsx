@@ -21,6 +21,7 @@ const TEXTS = [
   ['maxRuntime', 'max-runtime'],
   ['queueTimeout', 'queue-timeout'],
   ['budget', 'budget'],
+  ['borrowingPriority', 'borrowing-priority'],
   ['flavorOrder', 'flavor-order'],
 ] as const;
 const ROOT_TEXTS = [
@@ -31,6 +32,7 @@ const CHOICES = [
   ['queuePolicy', 'queue-policy', ['', 'Priority', 'Block', 'Round']],
   ['preemptPolicy', 'preempt-policy', ['', 'Never', 'PreemptLowerPriority']],
   ['fairShare', 'fair-share', ['', 'Now', 'OverTime']],
+  ['reclaim', 'reclaim', ['', 'Min', 'FairShare']],
   ['whenCanBorrow', 'when-can-borrow', ['', 'MayStopSearch', 'TryNextFlavor']],
   ['whenCanPreempt', 'when-can-preempt', ['', 'TryNextFlavor', 'MayStopSearch']],
   ['excess', 'excess', ['', 'Refuse', 'Wait', 'TakeBack']],

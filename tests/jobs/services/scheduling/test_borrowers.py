@@ -1,4 +1,4 @@
-"""Reclaim between queues that borrow, through the rows: both are told, and the right is used up, whatever process looks next."""
+"""Reclaim between queues that borrow, through the rows: both are told, and the right is used up, in whatever process."""
 
 from datetime import timedelta
 
