@@ -107,6 +107,9 @@ def rows() -> None:
         leaf="root/a",
         leaf_fault="not its own",
         queued_at=now - timedelta(hours=2),
+        claimed_at=now,
+        reclaim={"job": 7},
+        awaits={"code": "WaitingForJob", "message": "waits for another job"},
     )
 
 
