@@ -31,7 +31,19 @@ FAILOVER = POLICY.replace(
 )
 SUSPENDED = "  propagateDeps: true\n  suspension: {scheduling: true}"
 HOLDING = {"reservations.scheduling.koordinator.sh": "v1alpha1"}
-CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: b}"
+REFERRED = ("configmaps", "secrets", "serviceaccounts", "persistentvolumeclaims")
+DEPENDENTS = """
+{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: b}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: settings}, stringData: {a: b}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: settings}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: settings, annotations: {convoy.dev/retention: Delete}}
+spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}
+"""
 AGE = re.compile(r"\d+[smhd]\S*")
 
 
@@ -50,6 +62,17 @@ def uneven(name: str) -> str:
     master = made["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]
     master["resources"]["limits"] = {"nvidia.com/gpu": 2}
     return yaml.safe_dump(made)
+
+
+def referring(name: str) -> str:
+    """A job whose pods need a ConfigMap, a Secret, a ServiceAccount and a PersistentVolumeClaim, each called settings."""
+    body = json.loads(json.dumps(yaml.safe_load(pytorch_job(name, duration="10h", config_map="settings"))))
+    for role in body["spec"]["pytorchReplicaSpecs"].values():
+        spec = role["template"]["spec"]
+        spec["serviceAccountName"] = "settings"
+        spec["volumes"].append({"name": "data", "persistentVolumeClaim": {"claimName": "settings"}})
+        spec["containers"][0]["envFrom"] = [{"secretRef": {"name": "settings"}}]
+    return yaml.safe_dump(body)
 
 
 def fitted(cluster: str, fit: str) -> None:
@@ -166,22 +189,24 @@ def failed(world, policy: str) -> Job:
 
 def test_1_0_13_what_a_job_refers_to_is_there_before_its_pods_and_gone_with_the_last_who_refers_to_it(world):
     world.member("north", 8)
-    jobs = (pytorch_job(name, duration="10h", config_map="settings") for name in ("one", "two"))
-    world.apply(POLICY, CONFIG, *jobs)
+    world.apply(POLICY, DEPENDENTS, *map(referring, ("one", "two")))
     for name in ("one", "two"):
         world.expect(name, "Running")
-    path = "/api/v1/namespaces/default/configmaps"
 
-    def names() -> list[str]:
-        return [each["metadata"]["name"] for each in world.clients["north"].list(path)["items"]]
+    def made() -> dict[str, str]:
+        paths = (f"/api/v1/namespaces/default/{plural}" for plural in REFERRED)
+        items = [item["metadata"] for path in paths for item in world.clients["north"].list(path)["items"]]
+        return {item["uid"]: item["creationTimestamp"] for item in items if item["name"] == "settings"}
 
-    made = world.clients["north"].get(f"{path}/settings")["metadata"]["creationTimestamp"]
-    assert all(made <= pod["metadata"]["creationTimestamp"] for pod in world.pods("north"))
+    assert len(made()) == len(REFERRED)
+    began = min(pod["metadata"]["creationTimestamp"] for pod in world.pods("north"))
+    assert all(at <= began for at in made().values())
+    before = made()
     world.delete("one")
     world.until(lambda: world.copies() == {"north": ["two"]}, "one is gone")
-    assert "settings" in names()
+    assert made() == before
     world.delete("two")
-    world.until(lambda: "settings" not in names(), "it is gone with the last")
+    world.until(lambda: not made(), "they are gone with the last")
 
 
 def test_1_0_14_and_15_get_and_describe_show_created_before_release_and_the_binding_after(world, ada):

@@ -50,14 +50,23 @@ def codes() -> dict[str, str]:
     return {row.name: (row.reason or {}).get("code", "") for row in Job.objects.all()}
 
 
-def test_1_0_2_a_second_tree_or_one_elsewhere_is_refused_with_a_reason():
+def test_1_0_2_a_second_tree_or_one_elsewhere_is_refused_with_a_reason(admin, tmp_path):
     apply_tree(leaf("a"))
-    assert "kube-system" in refusal(namespace="default")
-    assert "tree" in refusal(name="other")
+    with served(tmp_path) as door:
+        ada = door.as_user("ada")
+        elsewhere, second = (
+            ada.refused("apply", "-f", "-", given=yaml.safe_dump(manifest(quota("root", PLENTY, PLENTY), *place)))
+            for place in (("tree", "default"), ("other", "kube-system"))
+        )
+    assert "metadata.namespace" in elsewhere and "kube-system" in elsewhere
+    assert "tree" in second and Queue.objects.filter(path="root/a").exists()
 
 
-def test_1_0_3_a_root_whose_min_is_not_its_max_is_refused_and_one_that_is_is_accepted():
-    assert "min" in refusal(low={**PLENTY, GPU: 999})
+def test_1_0_3_a_root_whose_min_is_not_its_max_is_refused_and_one_that_is_is_accepted(admin, tmp_path):
+    uneven = manifest(quota("root", {**PLENTY, GPU: 999}, PLENTY), "tree", "kube-system")
+    with served(tmp_path) as door:
+        refused = door.as_user("ada").refused("apply", "-f", "-", given=yaml.safe_dump(uneven))
+    assert "root must have the same min and max" in refused and f"999 {GPU}" in refused
     apply_tree(leaf("a", max={"cpu": 8, "memory": "8Gi", GPU: 8, JOBS: 2}))
     assert Queue.objects.count() == 2
 

@@ -193,3 +193,17 @@ def test_1_2_9_a_failed_replica_that_is_never_restarted_fails_it(world):
     assert (
         "2 Worker replica(s) failed" in job.reason["message"] or "1 Worker replica(s) failed" in job.reason["message"]
     )
+
+
+def test_1_2_10_what_a_person_says_of_sidecars_and_storage_stays_on_the_pods(world):
+    world.member("north", 4)
+    manifest = mnist("stored", Worker=1)
+    template = manifest["spec"]["tfReplicaSpecs"]["Worker"]["template"]
+    template["metadata"]["annotations"]["sidecar.istio.io/inject"] = "false"
+    minio = [{"name": "S3_ENDPOINT", "value": "minio:9000"}, {"name": "AWS_REGION", "value": "us-west-1"}]
+    template["spec"]["containers"][0]["env"] = minio
+    applied(world, manifest)
+    world.expect("stored", "Running")
+    [pod] = world.pods("north")
+    assert pod["metadata"]["annotations"]["sidecar.istio.io/inject"] == "false"
+    assert minio == pod["spec"]["containers"][0]["env"][:2]

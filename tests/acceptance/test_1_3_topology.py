@@ -5,6 +5,7 @@ import pytest
 from fleet.kube.resources import NODES
 from fleet.models import Node, Pod
 from tests.acceptance.builders import POLICY, VISIBLE, by_links, gpus_of, label, linked, mpi_job, near, occupied
+from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RACK = "topology.kubernetes.io/rack"
@@ -87,3 +88,13 @@ def test_1_3_9_each_container_is_told_its_own_gpu_and_those_of_its_gang(world):
     world.until(lambda: all(gpus_of(world, "north", "vgg16")), "every worker has its GPU")
     assert gpus_of(world, "north", "vgg16", VISIBLE) == ["0,1,2,3"] * 4
     assert sorted(gpus_of(world, "north", "vgg16")) == ["0", "1", "2", "3"]
+
+
+def test_1_3_11_a_pytorch_job_gets_the_fast_quad_as_an_mpi_job_does(world):
+    linked(world, "north", 8)
+    occupied(world, "north", "2,3")
+    world.apply(POLICY, by_links(pytorch_job("bert", workers=3, duration="1h")))
+    world.expect("bert", "Running")
+    world.until(lambda: all(gpus_of(world, "north", "bert")), "every worker has its GPU")
+    assert world.job("bert").binding.placement["gpus"] == {"north-pool0-0": [4, 5, 6, 7]}
+    assert set(gpus_of(world, "north", "bert")) < {"4", "5", "6", "7"}
