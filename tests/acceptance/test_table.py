@@ -18,8 +18,8 @@ _NAMED = re.compile(r"^test_(\d)_(\d)_(\d+)((?:_and_\d+)*)_")
 HEAD = """# What the guides expect
 
 Five guides for training on Kubernetes were read as 79 statements. This page is generated from the tests that show them
-(`tests/acceptance`); one fails when it is out of date, and `CONVOY_WRITE_ACCEPTANCE=1` writes it. *Holds* has a test, *partly* has
-a test and lacks what is said, *open* has none.
+(`tests/acceptance`); one fails when it is out of date, and `CONVOY_WRITE_ACCEPTANCE=1` writes it. *Holds* has a test,
+*partly* has a test and lacks what is said, *open* has none.
 
 """
 

@@ -1,4 +1,4 @@
-"""TorchX, unmodified, with its scheduler `kubernetes`: it makes a Volcano Job at the fleet, follows it, reads its log and cancels it.
+"""TorchX, unmodified, with its scheduler `kubernetes`: makes a Volcano Job at the fleet, follows it, reads its log, cancels it.
 
 Real: Convoy's services and API server, and the `torchx` command. Simulated: the member with its Volcano.
 """
