@@ -23,6 +23,7 @@ import django
 import httpx
 
 from fleet import gc_tuning
+from tests.scale import promises
 
 AT_ONCE = 100
 """Jobs in one request, at most."""
@@ -274,14 +275,28 @@ def result(load: Load, began: datetime, submitted_s: float) -> Report:
         if number == 1:
             waits[{"1": "small", "5": "medium", "20": "large"}[cpu]].append((placed_at - queued_at).total_seconds())
     seconds, jobs = (last - began).total_seconds(), load.shape.jobs
+    broken = promises.longest_broken(placements(), NOMINAL)
     return {
         "jobs": jobs, "queues": load.shape.leaves, "ended": load.ended,
         "seconds": round(seconds, 1), "per_second": round(jobs / seconds, 1), "submitted_in_s": submitted_s,
-        "cycles": load.cycles, "placed_again": attempts[True],
+        "cycles": load.cycles, "placed_again": attempts[True], "longest_within_min_beside_borrowers_s": round(broken, 2),
         "mean_use": round(sum(load.used) / len(load.used) / (NOMINAL * 1000 * load.shape.leaves), 3),
         "mean_wait_s": {name: round(sum(each) / len(each), 2) for name, each in waits.items()},
         "database": f"{connection.vendor} {connection.pg_version if connection.vendor == 'postgresql' else ''}".strip(),
     }  # fmt: skip
+
+
+def placements() -> Iterator[promises.Ran]:
+    """What ran when and waited for how long, by the rows alone; a stopped job waits anew from the end of its attempt."""
+    from jobs.models import Attempt
+
+    rows = Attempt.objects.filter(ended_at__isnull=False).order_by("job_id", "number")
+    columns = "job__namespace", "job__labels__cpu", "job__queued_at", "placed_at", "ended_at", "job_id"
+    waits_since: dict[int, datetime] = {}
+    for queue, cpu, queued_at, placed_at, ended_at, job in rows.values_list(*columns):
+        times = (at.timestamp() for at in (waits_since.get(job, queued_at), placed_at, ended_at))
+        yield promises.Ran(queue, queue.partition("-")[0], int(cpu), *times)
+        waits_since[job] = ended_at
 
 
 def main() -> None:

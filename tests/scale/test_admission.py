@@ -19,6 +19,8 @@ from deploy.bootstrap.home import ROOT
 
 pytestmark = pytest.mark.bench
 PATIENCE_S = 1700
+MINUTE_S = 60
+"""No job may wait so long within the min of its queue while other queues borrow (`tests.scale.promises`)."""
 
 
 @pytest.mark.parametrize(
@@ -42,3 +44,4 @@ def test_it_takes_the_load_of_kueue_faster_than_kueue(
     assert found["ended"] == jobs
     assert found["per_second"] >= least_per_s
     assert found["mean_use"] >= least_use
+    assert found["longest_within_min_beside_borrowers_s"] < MINUTE_S, "a promise was not kept"
