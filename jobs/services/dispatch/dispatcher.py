@@ -9,6 +9,7 @@ is not recorded as sent; that change has already enqueued the next push.
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -183,13 +184,9 @@ def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
     """Moves the work to state Sending and returns True, unless a copy of an older attempt may still run (invariant I4).
 
     A copy on an unreachable cluster does not block, unless the policy waits (`fences.may_run`): its older attempt number fences
-    it. A copy on a cluster that Convoy cannot judge because of a fault of its own probably still runs. It blocks, unless that
-    is drained.
+    it. One on a cluster that Convoy cannot judge because of a fault of its own probably still runs, and blocks unless drained.
     """
-
-    def may_run(copy: Work) -> bool:
-        return fences.may_run(job, copy, now)
-
+    may_run = partial(fences.may_run, job, now=now)
     blocker = works.older_copy(work, job, may_run=may_run) if work.attempt > 1 else None
     if blocker is not None:
         works.give_back(work, now, wait_s=2.0)
