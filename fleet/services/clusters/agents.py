@@ -57,7 +57,7 @@ def start(now: datetime) -> list[threading.Thread]:
         if not _claim(row, now):
             _SLOTS.release()
             continue
-        about = (row, was_there, now, time.monotonic())
+        about = (row, was_there, _spec(now), now, time.monotonic())
         thread = threading.Thread(target=_renew, args=about, name=f"lease {row.cluster.name}", daemon=True)
         thread.start()
         threads.append(thread)
@@ -81,7 +81,9 @@ def _claim(row: MemberAgent, now: datetime) -> bool:
     return bool(mine.update(**{field: getattr(row, field) for field in fields}))
 
 
-def _renew(row: MemberAgent, was_there: bool, now: datetime, claimed_at: float) -> None:
+def _renew(row: MemberAgent, was_there: bool, spec: Object, now: datetime, claimed_at: float) -> None:
+    """Uses the database only to write: a thread that gives up before that has no connection to give back."""
+
     def check() -> None:
         if time.monotonic() - claimed_at > _LATE_S:
             raise _Late
@@ -90,7 +92,7 @@ def _renew(row: MemberAgent, was_there: bool, now: datetime, claimed_at: float) 
         lease, message = None, ""
         try:
             client = member_clients.client(row.cluster, timeout_s=_REQUEST_S).fenced(check, lambda: None)
-            lease = client.merge_patch(_PATH, {"spec": _spec(now)})
+            lease = client.merge_patch(_PATH, {"spec": spec})
         except MemberMissing:
             message = "there is no agent in the cluster"
         except MemberDenied as e:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from fleet.core.members import marks, observed
+from fleet.core.members import fence, marks, observed
 from fleet.kube.resources import Resource
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberChanged, MemberExists, MemberMissing, MemberRefused
@@ -61,10 +61,13 @@ def owner(existing: Mapping[str, Any], job_uid: str, attempt: int) -> Owner:
 def manifest(kind: Kind, submitted: Manifest, marks_: dict[str, str]) -> Manifest:
     """The manifest to send: the submitted one with defaults and labels, not suspended, without status and without a TTL.
 
-    A TTL would delete the copy before its result is recorded.
+    A TTL would delete the copy before its result is recorded. Whether the copy depends on the agent in the member, and whether
+    that has stopped it, is not for the manifest to say.
     """
     body = marked(kind, submitted, marks_)
     body.pop("status", None)
+    body["metadata"]["labels"].pop(fence.LABEL, None)
+    (body["metadata"].get("annotations") or {}).pop(fence.STOPPED, None)
     kind.drop_ttl(body)
     kind.suspend(body, False)
     return body

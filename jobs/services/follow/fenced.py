@@ -27,12 +27,12 @@ Key = tuple[UUID, int]
 
 
 def note(cluster_id: int, copies: Iterable[tuple[Key, Manifest]], now: datetime) -> None:
-    """Writes which of the reported copies were stopped."""
+    """Writes which of the reported copies were stopped; of those that no agent stops nothing is believed."""
     for (uid, attempt), copy in copies:
         if fence.STOPPED not in ((copy.get("metadata") or {}).get("annotations") or {}):
             continue
         rows = Work.objects.filter(job_uid=uid, attempt=attempt, cluster_id=cluster_id, state=Work.State.APPLIED)
-        if rows.filter(stopped_at=None).update(stopped_at=now):
+        if rows.filter(fenced=True, stopped_at=None).update(stopped_at=now):
             events.enqueue("jobs.check_health")
 
 

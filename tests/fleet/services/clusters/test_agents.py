@@ -5,6 +5,8 @@ from datetime import timedelta
 
 import pytest
 import yaml
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from fleet.core.members import fence
@@ -46,7 +48,7 @@ class Fleet:
         return self.client.get(PATH)["spec"].get("renewTime", "")
 
     def known(self) -> MemberAgent:
-        return MemberAgent.objects.get()
+        return MemberAgent.objects.select_related("cluster").get()
 
 
 @pytest.fixture
@@ -127,8 +129,11 @@ def test_a_worker_that_was_paused_before_its_request_sends_nothing(answered):
     later = answered.now + timedelta(seconds=30)
     assert agents._claim(row, later)
     agents._SLOTS.acquire()
-    agents._renew(row, True, later, time.monotonic() - 6)
+    spec = agents._spec(later)
+    with CaptureQueriesContext(connection) as queries:
+        agents._renew(row, True, spec, later, time.monotonic() - 6)
     assert answered.renewal() == before
+    assert not queries.captured_queries, "its thread has no connection to give back"
 
 
 def test_answers_that_the_fleet_cannot_have_caused_are_not_believed(fleet):

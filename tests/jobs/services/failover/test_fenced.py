@@ -159,6 +159,19 @@ def test_a_copy_that_was_sent_under_another_policy_is_not_taken_for_fenced(north
     assert check(north) == "Running north"
 
 
+def test_what_a_manifest_says_of_it_is_neither_sent_nor_believed(north):
+    body = yaml.safe_load(pytorch_job(NAME))
+    body["metadata"] |= {"labels": {fence.LABEL: fence.DEPENDS}, "annotations": {fence.STOPPED: "now"}}
+    books.apply(yaml.safe_dump(body))
+    lost_cluster.cycle()
+    north.member.work(PYTORCH_JOBS, north.now)
+    metadata = north.client.get(PATH)["metadata"]
+    assert fence.LABEL not in metadata["labels"] and fence.STOPPED not in metadata.get("annotations", {})
+    north.client.merge_patch(PATH, {"metadata": {"annotations": {fence.STOPPED: "now"}}})
+    north.member.report(PYTORCH_JOBS)
+    assert health.check(north.now) == 0 and job().attempt == 1 and Work.objects.get().stopped_at is None
+
+
 def test_draining_moves_it_before(north, south):
     running(north)
     north.state(Cluster.State.UNKNOWN)
