@@ -23,6 +23,7 @@ from fleet.kube.server.kinds import Exact, Key, Object, Write
 from fleet.kube.tables import AGE, Column
 from fleet.kubeapi.objects.fleet_kinds import namespaces_of
 from fleet.kubeapi.objects.kinds import Kind, head, stamp
+from jobs.core.division.shares import standing
 from jobs.core.policies import propagation as policies
 from jobs.kinds import registry, schemas
 from jobs.kinds.base import Kind as JobKind
@@ -43,7 +44,7 @@ class Jobs(ManifestKind):
     """One kind of training job. Its status is the member's; while it has none, the fleet says why."""
 
     wide = (
-        Column("Cluster", lambda shown, now: _convoy(shown).get("cluster", ""), wide=True),
+        Column("Cluster", lambda shown, now: printing.clusters(_convoy(shown)), wide=True),
         Column("Fleet State", lambda shown, now: _convoy(shown).get("state", ""), wide=True),
         Column("Reason", lambda shown, now: (_convoy(shown).get("reason") or {}).get("message", ""), wide=True),
         Column("Size", lambda shown, now: printing.size(_convoy(shown)), wide=True),
@@ -94,7 +95,7 @@ _STATED_BY = {
 _LINE = (
     *("name", "namespace", "uid", "resource_version", "generation", "labels", "deleting_at", "cluster__name"),
     *("status", "state", "reason", "attempt", "created_at", "finished_at", "api_version", "kind", "suspended"),
-    *("size", "resize"),
+    *("size", "resize", "shares"),
 )
 _SIZES = {"batch": ("manifest__spec__completions", "manifest__spec__parallelism")}
 
@@ -116,6 +117,7 @@ def _status(row: Any, cluster: str | None) -> Object:
     convoy = {
         "state": row.state,
         "cluster": cluster,
+        "clusters": sorted({share.cluster for share in standing(row.shares)}),
         "attempt": row.attempt,
         "reason": _reason_within(row.reason, row.namespace),
         "size": row.size,

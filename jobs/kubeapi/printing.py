@@ -71,6 +71,11 @@ def columns(resource: Resource, state: Callable[[Object], str]) -> tuple[Column,
     return tuple(tables.columns_from(printed)[1:])
 
 
+def clusters(convoy: Object) -> str:
+    """The cluster of a job; of one that is divided, all that have a share."""
+    return ",".join(convoy.get("clusters") or ()) or str(convoy.get("cluster") or "")
+
+
 def size(convoy: Object) -> str:
     """``worker 4 (2-8)``: the pods of each role that can be resized, and its bounds; ``worker 2→4 (2-8)``: it is to grow."""
     wanted = (convoy.get("resize") or {}).get("sizes") or {}

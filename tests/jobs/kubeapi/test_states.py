@@ -5,6 +5,8 @@ import json
 import pytest
 from django.utils import timezone
 
+from jobs.core.division.shares import Share, stored
+from jobs.core.life.shares import ShareState
 from jobs.models import Job
 from jobs.services.submission import manifests, submit
 from tests.support.kubectl import served
@@ -45,3 +47,15 @@ def test_it_gives_the_cause_of_a_failure_as_the_reason_of_the_condition(kubectl)
     (failed,) = [each for each in status["conditions"] if each["type"] == "Failed"]
     assert (failed["reason"], failed["message"]) == ("CodeError", reason["message"])
     assert status["convoy"]["reason"]["cause"] == "CodeError"
+
+
+def test_a_divided_job_shows_all_clusters_that_have_a_share_of_it(kubectl):
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "x", "image": "i"}]}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sweep"}}
+    submit.apply([{**job, "spec": {"parallelism": 3, "template": template}}], by="test", now=timezone.now())
+    shares = [Share(1, "south", 1, 0), Share(2, "dgx", 2, 0), Share(3, "away", 1, 0, ShareState.LOST)]
+    Job.objects.update(state="Running", shares=stored(shares))
+    header, row = kubectl.says("get", "jobs.batch", "-o", "wide").splitlines()
+    assert row[header.index("CLUSTER") :].split()[0] == "dgx,south"
+    status = json.loads(kubectl.says("get", "jobs.batch", "sweep", "-o", "json"))["status"]
+    assert status["convoy"]["clusters"] == ["dgx", "south"]
