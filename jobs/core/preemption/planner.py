@@ -261,11 +261,16 @@ class _Planner:
             yield others.pop(0)
         later = []
         for gang in others:
-            if self._is_within_min(gang):
+            if self._is_within_min(gang) and not self._has_claims_alone(gang):
                 yield gang
             else:
                 later.append(gang)
         yield from self._in_order_of_shares(later)
+
+    def _has_claims_alone(self, gang: Gang) -> bool:
+        """Whether it has a right against borrowers, and nothing that it asks for is promised to anybody."""
+        asked = self.ledger.vector(gang.charge.amounts)
+        return self.scheduler.may_claim(gang) and not (self.ledger.promised & (asked > 0)).any()
 
     def _in_order_of_shares(self, gangs: list[Gang]) -> Iterator[Gang]:
         """Those that cannot claim against borrowers as they come; then at each time the one that would borrow least."""

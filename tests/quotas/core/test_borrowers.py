@@ -150,19 +150,23 @@ def test_a_queue_that_preempts_by_priority_has_no_such_right_and_gives_as_any_ot
     assert stopped(ledger(9, *leaves, attributes=SHARES), units(a=9), unit("incoming", "b", 1)) == ["a1"]
 
 
-def test_it_stops_no_gang_of_four_times_the_size():
-    assert (
-        stopped(ledger(64, quota("a", 0, 64), quota("b", 0, 64), attributes=SHARES), {"b1": 64}, unit("x", "a", 16))
-        == []
-    )
-    found = ledger(64, quota("a", 0, 64), quota("b", 0, 64), attributes=SHARES)
-    assert stopped(found, {"b1": 32, "b2": 32}, unit("x", "a", 16)) == ["b1"]
+@pytest.mark.parametrize(("asks", "victims"), [(2, []), (3, ["b1"])])
+def test_it_stops_no_gang_of_four_times_the_size(asks, victims):
+    found = ledger(16, quota("a", 0, 16), quota("b", 0, 16), attributes=SHARES)
+    assert stopped(found, {"b1": 8, "b2": 8}, unit("x", "a", asks)) == victims
 
 
 def test_it_leaves_a_gang_whose_room_would_mostly_go_to_others_of_the_same_side():
     """a would borrow 2, and with the 2 that are left over as much as b did."""
     found = ledger(8, quota("a", 0, 8), quota("b", 0, 8), quota("c", 4, 8), attributes=SHARES)
     assert stopped(found, {"b1": 4, "c1": 4}, unit("x", "a", 2)) == []
+
+
+def test_it_leaves_a_job_that_would_come_straight_back_by_the_min_of_its_queue():
+    """With both gone b would be within its min of 1 with the first of them, and stop the claimant for it."""
+    leaves = [quota(name, 1, 3, attributes={"weight": weight}) for name, weight in (("a", "2"), ("b", "0.5"))]
+    assert stopped(ledger(3, *leaves, attributes=SHARES), {"b1": 1, "b2": 2}, unit("x", "a", 3)) == []
+    assert stopped(ledger(3, *leaves, attributes=SHARES), {"b1": 1, "b2": 2}, unit("x", "a", 2)) == ["b2"]
 
 
 def test_it_leaves_what_is_within_its_min_runtime():

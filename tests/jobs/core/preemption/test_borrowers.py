@@ -35,7 +35,7 @@ def test_three_queues_level_to_11_11_and_10_and_no_job_is_stopped_twice():
 
 
 def test_two_queues_that_claim_at_once_take_turns_by_their_shares():
-    """Else the first would take all that a has too much, and the other one take it from that one."""
+    """Else the first would take all that a has too much, and more would be stopped for the other one."""
     played = VirtualFleet.of(24, *leaves("abc", 24), reclaim="FairShare")
     for i in range(24):
         played.submit(100 + i, "a", 1, 1, 100 * HOUR)
@@ -43,7 +43,7 @@ def test_two_queues_that_claim_at_once_take_turns_by_their_shares():
         played.submit(300 + i, "c", 1, 1, 100 * HOUR, at=60)
     played.play(HOUR)
     assert run_by(played) == {"a": 8, "b": 8, "c": 8}
-    assert {kill.job // 100 for kill in played.kills} == {1}
+    assert {kill.job // 100 for kill in played.kills} == {1} and len(played.kills) == 16
 
 
 def test_from_a_priority_on_a_job_takes_the_place_of_one_below_that_borrows():

@@ -55,7 +55,9 @@ class Row:
 
 
 class ServedFleet:
-    def __init__(self, seed: int, runtimes: tuple[int, ...] = (0,), fair_share: str = "Now") -> None:
+    def __init__(
+        self, seed: int, runtimes: tuple[int, ...] = (0,), fair_share: str = "Now", reclaim: str = "Min"
+    ) -> None:
         """``runtimes``: seconds of the min-runtime of each queue, by chance."""
         self.rng, self.now, self.many = Random(seed), timezone.now(), 0
         self.nodes = [[8] * self.rng.randint(2, 4) for _ in range(self.rng.randint(1, 2))]
@@ -70,7 +72,7 @@ class ServedFleet:
                 row.nodes.create(name=f"c{i}-{number}", ready=True, allocatable=offered)
         whole = {**PLENTY, GPU: self.total}
         leaves = [self._leaf(name) for name in self.low]
-        shares = {"fair-share": fair_share}
+        shares = {"fair-share": fair_share, "reclaim": reclaim}
         trees.apply(manifest(quota("root", whole, whole, *leaves, attributes=shares)), by="system", now=self.now)
         self.big = self.rng.choice(["", *self.low])
         """A queue of big gangs, for which nodes are reserved when they have waited long."""

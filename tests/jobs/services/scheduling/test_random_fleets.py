@@ -2,6 +2,7 @@
 
 import pytest
 
+from jobs.models import Job
 from jobs.services.scheduling import loop
 from tests.jobs.services.scheduling.served_fleet import ServedFleet
 from tests.support.examples import IS_FULL
@@ -38,3 +39,11 @@ def test_promises_are_kept_when_borrowers_have_had_their_min_runtime_and_not_bef
     fleet = ServedFleet(seed, runtimes=(0, 60, 400, 3600))
     for _ in range(STEPS):
         fleet.step()
+
+
+@pytest.mark.parametrize("seed", SEEDS if IS_FULL else SEEDS[1:])
+def test_promises_are_kept_where_queues_level_what_they_borrow(seed):
+    fleet = ServedFleet(seed, reclaim="FairShare")
+    for _ in range(STEPS):
+        fleet.step()
+    assert IS_FULL or Job.objects.filter(claimed_at__isnull=False).exists()
