@@ -20,7 +20,7 @@ from fleet.db import clock
 from fleet.models import Cluster
 from fleet.services.authorization import access
 from fleet.services.operations import lease_requests
-from jobs.api import queue_metrics
+from jobs.api import accounting_metrics, queue_metrics
 from jobs.models import Job, Work
 
 
@@ -45,6 +45,7 @@ class Numbers(Collector):
         yield from queue_metrics.resources()
         yield from _amounts(clusters)
         yield from _cycles()
+        yield from accounting_metrics.families(clock.now())
 
 
 def _counts(name: str, help_text: str, states: Iterable[str], values: list[str]) -> Metric:

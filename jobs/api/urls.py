@@ -3,6 +3,7 @@
 from django.urls import re_path
 from rest_framework.routers import SimpleRouter
 
+from jobs.api.accounting import AccountingView
 from jobs.api.attempts import AttemptsView
 from jobs.api.bulk import BulkView
 from jobs.api.dry_runs import DryRunView
@@ -36,6 +37,7 @@ urlpatterns = [
     re_path("^gpus/(?P<name>[^/]+)/?$", GpuMapView.as_view(), name="gpu-map"),
     re_path("^gpus/(?P<name>[^/]+)/(?P<node>[^/]+)/?$", NodeDevicesView.as_view(), name="gpu-node"),
     re_path("^attempts/?$", AttemptsView.as_view(), name="attempts"),
+    re_path("^accounting/?$", AccountingView.as_view(), name="accounting"),
     re_path("^gpu-hours/?$", GpuHoursView.as_view(), name="gpu-hours"),
     re_path("^speeds/?$", SpeedsView.as_view(), name="speeds"),
     re_path("^series/?$", SeriesView.as_view(), name="series"),

@@ -11,6 +11,7 @@ from jobs.models.notice import Notice
 from jobs.models.policy import Policy
 from jobs.models.preserved_state import PreservedState
 from jobs.models.series import Series, SeriesPoint, SeriesProgress
+from jobs.models.usage_span import UsageSpan
 from jobs.models.use import DeletedUse
 
 __all__ = [
@@ -30,5 +31,6 @@ __all__ = [
     "Series",
     "SeriesPoint",
     "SeriesProgress",
+    "UsageSpan",
     "Work",
 ]

@@ -105,6 +105,8 @@ class Job(models.Model):
     """Seconds after its end when it is deleted, as its manifest says; null: it is kept."""
     max_wait_s = models.PositiveIntegerField(null=True, blank=True)
     """Seconds that it may wait for quota and room at a stretch, as its annotation says; null: for ever."""
+    accounted = models.BooleanField(default=False, db_default=False)
+    """Whether its spans are in `jobs.models.UsageSpan`: it has ended, and they change no more."""
     deadline_at = models.DateTimeField(null=True, blank=True)
     """When it has to have ended, as its annotation says; null: it has no deadline."""
     awaits = models.JSONField(null=True, blank=True)
@@ -153,6 +155,11 @@ class Job(models.Model):
             ),
             models.Index(
                 fields=["state", "max_wait_s"], condition=models.Q(max_wait_s__isnull=False), name="jobs_max_wait"
+            ),
+            models.Index(
+                fields=["finished_at"],
+                condition=models.Q(accounted=False, finished_at__isnull=False),
+                name="jobs_unaccounted",
             ),
             models.Index(
                 fields=["state", "deadline_at"], condition=models.Q(deadline_at__isnull=False), name="jobs_deadline"

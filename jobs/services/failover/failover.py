@@ -36,6 +36,7 @@ from jobs.services.lifecycle import (
     other_copies,
     runs,
     transitions,
+    usage_spans,
     works,
 )
 from jobs.services.lifecycle.locks import lock_jobs, lock_owners
@@ -175,6 +176,7 @@ def finish_deletion(job: Job, now: datetime) -> bool:
     Work.objects.filter(job_uid=job.uid).delete()
     Hold.objects.filter(job_uid=job.uid).delete()
     deleted_use.keep(job, now)
+    usage_spans.keep(job, now)
     dependencies.remember(job)
     deletion = change(job, journal.Action.DELETED)
     DeletedJob.objects.get_or_create(uid=job.uid, defaults={"at": now, "runs": runs.as_stored(job, now)})

@@ -22,7 +22,7 @@ from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.failover import failover, incidents, returns
 from jobs.services.follow import diagnosing, expiry, health, max_wait, notices, retention, time_limits
-from jobs.services.lifecycle import charges, cycle_requests, deleted_use, dependencies, works
+from jobs.services.lifecycle import charges, cycle_requests, deleted_use, dependencies, usage_spans, works
 from jobs.services.scheduling import budgets, loop
 from jobs.services.submission import policy_claims
 from quotas import queries as quotas
@@ -59,6 +59,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
         max_wait.run,
         time_limits.run,
         budgets.review,
+        usage_spans.settle,
         _request_cycle,
     )
 
@@ -140,6 +141,7 @@ def _waits_for_the_clock() -> bool:
         or live.exclude(healthy).exists()
         or time_limits.exist()
         or budgets.exist()
+        or usage_spans.exist()
         or Attempt.objects.filter(log_due_at__isnull=False).exists()
     )
 

@@ -8,21 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from django.db.models.fields.json import KT
-
-from fleet.core import devices
-from fleet.core.prices import MODEL_LABELS
 from fleet.errors import invalid
-from fleet.models import Node
 from jobs.core.series.hours import GpuTime, add_up
 from jobs.core.series.recount import Run
-from jobs.services.lifecycle import runs
+from jobs.services.lifecycle import runs, usage_spans
 
 LONGEST = timedelta(days=31)
 MOST_RUNS = 200_000
 """Counted for one answer."""
-SEVERAL = "several models"
-"""Of a cluster whose nodes differ: which of them an attempt had is not kept."""
 
 
 class Owner(StrEnum):
@@ -68,20 +61,8 @@ def _namer(by: Owner) -> Callable[[Run], str]:
             return lambda run: run.leaf
         case Owner.CLUSTER:
             return lambda run: run.cluster
-    models = _models()
+    models = usage_spans.models_of_clusters()
     return lambda run: models.get(run.cluster, "")
-
-
-def _models() -> dict[str, str]:
-    """By cluster, the model of its GPUs as its nodes name it now; empty: they name none."""
-    labels = {f"model{i}": KT(f"labels__{label}") for i, label in enumerate(MODEL_LABELS)}
-    kinds = Node.objects.order_by().annotate(**labels).values_list("cluster__name", *labels, "allocatable").distinct()
-    models: dict[str, str] = {}
-    for cluster, *names, allocatable in kinds:
-        if devices.count(allocatable):
-            model = next((each for each in names if each), "")
-            models[cluster] = model if models.get(cluster, model) == model else SEVERAL
-    return models
 
 
 def _bounded(each: Iterable[Run], most: int) -> Iterator[Run]:

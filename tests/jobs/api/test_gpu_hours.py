@@ -12,7 +12,7 @@ from fleet.errors import InvalidInput
 from fleet.models import Cluster
 from jobs.models import Attempt, Job
 from jobs.services.failover import failover
-from jobs.services.lifecycle import runs
+from jobs.services.lifecycle import runs, usage_spans
 from jobs.services.series import hours
 from tests.jobs.services.series.builders import EPOCH, a_run, moment
 from tests.support.books import a_cluster
@@ -71,7 +71,7 @@ def test_a_cluster_of_several_models_is_named_so(as_admin, busy):
     node.pk, node.name = None, "other"
     node.labels = {"nvidia.com/gpu.product": "T4"}
     node.save()
-    assert hours_by(as_admin, "model") == {hours.SEVERAL: (8, 4), "": (2, 0)}
+    assert hours_by(as_admin, "model") == {usage_spans.SEVERAL: (8, 4), "": (2, 0)}
 
 
 def test_only_the_part_within_the_time_counts(as_admin, busy):

@@ -4,6 +4,23 @@
  */
 
 export interface paths {
+    "/api/v1/accounting/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Of at most 366 days, from the spans of all jobs that the caller may read, of deleted jobs as well. */
+        get: operations["accounting"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/apply/": {
         parameters: {
             query?: never;
@@ -1764,6 +1781,68 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Accounting: {
+            /** @description empty: without a queue, user, cluster or model */
+            name: string;
+            /**
+             * Format: double
+             * @description from the placement of attempts to their end: the sum of the next five
+             */
+            gpu_hours: number;
+            /**
+             * Format: double
+             * @description from the placement until all pods ran
+             */
+            starting_gpu_hours: number;
+            /**
+             * Format: double
+             * @description running, in attempts that succeeded or go on
+             */
+            useful_gpu_hours: number;
+            /**
+             * Format: double
+             * @description running, in attempts that were evicted
+             */
+            preempted_gpu_hours: number;
+            /**
+             * Format: double
+             * @description running, in attempts that failed, were lost with their cluster or ran out of time
+             */
+            lost_gpu_hours: number;
+            /**
+             * Format: double
+             * @description running, in attempts that a user suspended or deleted
+             */
+            stopped_gpu_hours: number;
+            /**
+             * Format: double
+             * @description useful_gpu_hours / gpu_hours; null: there are none
+             */
+            goodput: number | null;
+            /**
+             * Format: double
+             * @description by the prices in the labels of clusters, in the operator's currency
+             */
+            cost: number;
+            /**
+             * Format: double
+             * @description without a known price, and not in the cost
+             */
+            unpriced_gpu_hours: number;
+            attempts: number;
+            /** @description of jobs, by what held them up: policy, queue, quota, placement, moving, suspended */
+            waited_hours: {
+                [key: string]: number;
+            };
+        };
+        AccountingAnswer: {
+            by: string;
+            /** Format: date-time */
+            start: string;
+            /** Format: date-time */
+            end: string;
+            results: components["schemas"]["Accounting"][];
+        };
         Actions: {
             suspend: components["schemas"]["Allowed"];
             resume: components["schemas"]["Allowed"];
@@ -4701,6 +4780,35 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    accounting: {
+        parameters: {
+            query?: {
+                /** @description a team is a namespace; default: team */
+                by?: "cluster" | "model" | "month" | "queue" | "team" | "user";
+                /** @description default: json */
+                form?: "csv" | "json";
+                /** @description ISO 8601; default: 31 days before `to` */
+                from?: string;
+                /** @description ISO 8601; default: now */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountingAnswer"];
+                    "text/csv": string;
+                };
+            };
+        };
+    };
     apply_create: {
         parameters: {
             query?: never;

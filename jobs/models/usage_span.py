@@ -1,0 +1,35 @@
+"""What a job did with its time, for accounting: written once when the job has ended or is deleted, and never changed."""
+
+from django.db import models
+
+
+class UsageSpan(models.Model):
+    """One stretch of an attempt, or of the waiting between attempts. It refers to no row, so it outlives its job."""
+
+    job_uid = models.UUIDField()
+    number = models.PositiveIntegerField()
+    """Of the attempt; 0: the job waited."""
+    kind = models.CharField(max_length=16)
+    """`jobs.core.explain.timeline.Owner`: member, image or running of an attempt; who held the job up while it waited."""
+    begin = models.DateTimeField()
+    end = models.DateTimeField(db_index=True)
+    gpus = models.PositiveIntegerField()
+    """Held or used by the attempt; while the job waited, what it asked for."""
+    outcome = models.CharField(max_length=32, blank=True)
+    """Of the attempt, as `jobs.models.Attempt.outcome`; empty: the job waited."""
+    namespace = models.CharField(max_length=63)
+    user = models.CharField(max_length=150, blank=True)
+    leaf = models.CharField(max_length=700, blank=True)
+    cluster = models.CharField(max_length=63, blank=True)
+    model = models.CharField(max_length=253, blank=True)
+    """Of the cluster's GPUs, as its nodes named it then."""
+    price = models.FloatField(null=True)
+    """Of a GPU-hour, as the labels of the cluster said it then; null: they said none."""
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["job_uid", "number", "kind", "begin"], name="usage_span_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.job_uid}#{self.number}"

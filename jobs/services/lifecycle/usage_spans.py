@@ -1,0 +1,184 @@
+"""The spans of jobs for accounting: derived from rows while a job may go on, and appended to `UsageSpan` once it has ended.
+
+Spans of an attempt follow from its own times, those of waiting from the job's timeline. A job's spans are appended in one
+transaction with the mark that they are (`Job.accounted`), by the sweep or by the deletion, so they are there exactly once.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.fields.json import KT
+
+from fleet.core import devices, prices
+from fleet.core.prices import MODEL_LABELS
+from fleet.models import Cluster, Node, Pod
+from jobs.core.explain import timeline
+from jobs.core.explain.accounting import ATTEMPT, Span
+from jobs.core.explain.timeline import Owner
+from jobs.models import Attempt, Job, UsageSpan
+from jobs.services.lifecycle.locks import lock_jobs
+
+SEVERAL = "several models"
+"""Of a cluster whose nodes differ: which of them an attempt had is not kept."""
+_KEPT = timedelta(days=800)
+_BATCH = 200
+_CHUNK = 500
+_JOB = ("pk", "uid", "namespace", "submitted_by", "leaf", "gpus", "created_at", "finished_at", "waited")
+
+
+def settle(now: datetime) -> int:
+    """Appends the spans of jobs that have ended, a batch of them; returns of how many."""
+    with transaction.atomic():
+        pks = lock_jobs(
+            _to_settle().filter(pk__in=list(_to_settle().order_by("pk").values_list("pk", flat=True)[:_BATCH]))
+        )
+        if pks:
+            _append(Job.objects.filter(pk__in=pks), now)
+    UsageSpan.objects.filter(end__lt=now - _KEPT).delete()
+    return len(pks)
+
+
+def exist() -> bool:
+    """Whether the sweep has spans to append."""
+    return _to_settle().exists()
+
+
+def keep(job: Job, now: datetime) -> None:
+    """Appends the spans of a job that is about to be deleted; its row is locked."""
+    if Job.objects.filter(pk=job.pk, accounted=False).exists():
+        _append(Job.objects.filter(pk=job.pk), now)
+
+
+def between(begin: datetime, end: datetime, now: datetime, namespaces: Collection[str] | None) -> Iterator[Span]:
+    """The spans that touch a time: of jobs that are not settled as of now, then those that were appended.
+
+    A job that is settled between the queries is in both, and counts once.
+    """
+    touching = Q(finished_at=None) | Q(finished_at__gt=begin)
+    rows = Job.objects.filter(touching, accounted=False, created_at__lt=end)
+    appended = UsageSpan.objects.filter(end__gt=begin, begin__lt=end)
+    if namespaces is not None:
+        rows, appended = rows.filter(namespace__in=namespaces), appended.filter(namespace__in=namespaces)
+    seen: set[str] = set()
+    pks = list(rows.order_by("pk").values_list("pk", flat=True))
+    for start in range(0, len(pks), _CHUNK):
+        for span in derive(Job.objects.filter(pk__in=pks[start : start + _CHUNK]), now):
+            seen.add(span.job)
+            yield span
+    columns = ("job_uid", "number", "kind", "begin", "end", "gpus", "outcome")
+    about = ("namespace", "user", "leaf", "cluster", "model", "price")
+    for uid, number, kind, since, until, *rest in appended.order_by().values_list(*columns, *about).iterator(5000):
+        if str(uid) not in seen:
+            yield Span(str(uid), number, kind, _ms(since), _ms(until), *rest)
+
+
+def derive(jobs: QuerySet[Job], now: datetime) -> Iterator[Span]:
+    """The spans of these jobs, as of now. Four queries."""
+    rows = list(jobs.order_by("pk").values(*_JOB))
+    attempts: dict[int, list[Attempt]] = defaultdict(list)
+    for attempt in Attempt.objects.filter(job__in=[row["pk"] for row in rows]).order_by("job_id", "number"):
+        attempts[attempt.job_id].append(attempt)
+    pods: dict[tuple[UUID, int], datetime] = {}
+    created = Pod.objects.filter(job_uid__in=[row["uid"] for row in rows]).order_by("created_at")
+    for uid, number, at in created.values_list("job_uid", "attempt", "created_at"):
+        pods[uid, number] = at
+    clusters = _clusters() if attempts else {}
+    for row in rows:
+        for attempt in attempts[row["pk"]]:
+            yield from _of_attempt(row, attempt, pods.get((row["uid"], attempt.number)), clusters, now)
+        yield from _of_waiting(row, attempts[row["pk"]], now)
+
+
+def _to_settle() -> QuerySet[Job]:
+    """Jobs that have ended with all their attempts."""
+    runs_on = Exists(Attempt.objects.filter(job=OuterRef("pk"), ended_at__isnull=True))
+    ended = Job.objects.filter(accounted=False, finished_at__isnull=False, state__in=Job.FINISHED)
+    return ended.filter(~runs_on, deleting_at__isnull=True)
+
+
+def _append(jobs: QuerySet[Job], now: datetime) -> None:
+    """Writes the spans, and that they are written. The jobs are locked."""
+    rows = [
+        UsageSpan(
+            job_uid=span.job, number=span.number, kind=span.kind, begin=_at(span.begin), end=_at(span.end), gpus=span.gpus,
+            outcome=span.outcome, namespace=span.namespace, user=span.user, leaf=span.leaf, cluster=span.cluster,
+            model=span.model, price=span.price,
+        )
+        for span in derive(jobs, now)
+    ]  # fmt: skip
+    UsageSpan.objects.bulk_create(rows, batch_size=_CHUNK, ignore_conflicts=True)
+    jobs.update(accounted=True)
+
+
+Clusters = Mapping[str, tuple[str, float | None]]
+"""By name the model of its GPUs, empty where its nodes name none, and the price of a GPU-hour."""
+
+
+def _of_attempt(
+    job: Mapping[str, Any], attempt: Attempt, pods_at: datetime | None, clusters: Clusters, now: datetime
+) -> Iterator[Span]:
+    ended = attempt.ended_at or max(now, attempt.placed_at)
+    started = min(attempt.started_at or ended, ended)
+    made = min(max(pods_at or started, attempt.placed_at), started)
+    model, price = clusters.get(attempt.cluster_name, ("", None))
+    about = (job["namespace"], job["submitted_by"], attempt.leaf or job["leaf"], attempt.cluster_name, model, price)
+    sizes = [*(attempt.sizes or ()), (_ms(ended), job["gpus"] if attempt.gpus is None else attempt.gpus)]
+    bounds = zip(ATTEMPT, (attempt.placed_at, made, started), (made, started, ended), strict=True)
+    for kind, begin, end in bounds:
+        since, last = _ms(begin), _ms(end)
+        for until, gpus in sizes:
+            to = min(until, last)
+            if since < to:
+                yield Span(str(job["uid"]), attempt.number, kind, since, to, gpus, attempt.outcome, *about)
+                since = to
+
+
+def _of_waiting(job: Mapping[str, Any], attempts: Sequence[Attempt], now: datetime) -> Iterator[Span]:
+    runs = [
+        timeline.Run(a.number, a.cluster_name, a.placed_at, None, a.started_at, a.ended_at, a.outcome) for a in attempts
+    ]
+    turns = timeline.parse_turns(job["waited"])
+    about = ("", job["namespace"], job["submitted_by"], job["leaf"], "", "", None)
+    for each in timeline.slices_of(job["created_at"], job["finished_at"], turns, runs, now):
+        begin, end = _ms(each.starts_at), _ms(each.ends_at)
+        if not each.attempt and each.owner is not Owner.RUNNING and begin < end:
+            yield Span(str(job["uid"]), 0, each.owner, begin, end, job["gpus"], *about)
+
+
+def _clusters() -> Clusters:
+    models = models_of_clusters()
+    labels = Cluster.objects.order_by().values_list("name", "labels")
+    return {
+        name: (
+            model := models.get(name, ""),
+            prices.parse_prices(of).price_of("" if model == SEVERAL else model) or None,
+        )
+        for name, of in labels
+    }
+
+
+def models_of_clusters() -> dict[str, str]:
+    """By cluster, the model of its GPUs as its nodes name it now; empty: they name none."""
+    labels = {f"model{i}": KT(f"labels__{label}") for i, label in enumerate(MODEL_LABELS)}
+    kinds: Iterable[Any] = (
+        Node.objects.order_by().annotate(**labels).values_list("cluster__name", *labels, "allocatable").distinct()
+    )
+    models: dict[str, str] = {}
+    for cluster, *names, allocatable in kinds:
+        if devices.count(allocatable):
+            model = next((each for each in names if each), "")
+            models[cluster] = model if models.get(cluster, model) == model else SEVERAL
+    return models
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+def _at(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
