@@ -276,9 +276,10 @@ class World:
 
     def _settle(self, users: Users, court: Judge) -> None:
         """Until nothing is wrong any more, or nothing changes any more."""
+        settles_s, longest_s = SETTLES_S * self._slow, LONGEST_S * self._slow
         began = changed = time.monotonic()
         faults, before = ["never looked"], ""
-        while faults and (now := time.monotonic()) - changed < SETTLES_S and now - began < LONGEST_S:
+        while faults and (now := time.monotonic()) - changed < settles_s and now - began < longest_s:
             self._turn(users, court)
             current = self._rows()
             faults = ["the database does not answer"]
