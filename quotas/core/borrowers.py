@@ -8,7 +8,8 @@ takes from such a job for one below. Compared is what is borrowed of the resourc
 The nearest ancestor is asked first, there the side that borrows most, and in it jobs of the lowest priority that lose the
 least work. First those go whose side then still borrows as much as the preemptor's. Never goes what is not above its min on
 each level up to the ancestor, what could come straight back by its min, what is within its min-runtime, the job that the
-preemptor was stopped for, and for a share no gang of `OVERSIZE` times the preemptor's size.
+preemptor was stopped for, for a share no gang of `OVERSIZE` times the preemptor's size, and nothing where as much as that
+together would not do.
 
 It comes to rest, because a job has these rights once: the caller marks the unit (`Unit.has_claimed`) when jobs are stopped for
 it. Each such eviction is paid for by a submission, so no job is stopped so twice for another, whatever else goes on. Jobs of
@@ -168,7 +169,14 @@ class _Claim(Targeting):
                     taken.append(target)
                     if self._suffices(taken):
                         return self._without_the_unnecessary(taken)
+                    if self._is_too_much():
+                        return None
         return None
+
+    def _is_too_much(self) -> bool:
+        """Whether what is chosen already is `OVERSIZE` times the preemptor: then its place is not to be had so."""
+        freed = self.candidates.sizes[sorted(self.gone)].sum(axis=0)
+        return bool((freed >= OVERSIZE * self.asked)[self.needed].all())
 
     def _suffices(self, taken: list[Target]) -> bool:
         return not self.find_short().any() and self.can_place(frozenset(target.job.key for target in taken))

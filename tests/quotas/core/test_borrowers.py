@@ -178,6 +178,14 @@ def test_it_stops_nobody_for_a_job_that_no_cluster_would_hold():
     assert stopped(three(), units(a=3, b=5, c=1), unit("incoming", "a", 1), lambda gone: False) == []
 
 
+def test_it_looks_no_further_where_four_times_the_size_makes_no_place():
+    """Else a claimant that no cluster would hold would have the whole fleet looked through, one job after the other."""
+    asked = []
+    found = ledger(64, quota("a", 0, 64), quota("b", 0, 64), attributes=SHARES)
+    assert stopped(found, units(b=64), unit("x", "a", 2), lambda gone: bool(asked.append(gone))) == []
+    assert max(map(len, asked)) == 8
+
+
 def test_it_makes_room_on_the_clusters_where_only_they_are_full():
     """The quota would allow it: what goes is what the clusters need gone."""
     found = ledger(32, quota("a", 0, 32), quota("b", 0, 32), attributes=SHARES)
