@@ -246,11 +246,14 @@ def test_it_adds_names_and_removes_quotas(visit, tree, aside):
     row(page, "root/vision/day").get_by_role("button", name="Actions for").click()
     page.get_by_role("menuitem", name="Settings").click()
     page.get_by_label("Weight").fill("2")
+    page.get_by_label("What queues reclaim from each other").select_option("FairShare")
+    page.get_by_label("Priority for borrowing").fill("100")
     page.get_by_role("button", name="Put into the draft").click()
     row(page, "root/vision/night").get_by_role("button", name="Actions for").click()
     page.get_by_role("menuitem", name="Remove").click()
     apply(page, 2)
-    assert aside(root)["children"][0]["children"] == [{"name": "day", "max": {GPU: "3"}, "attributes": {"weight": "2"}}]
+    settings = {"weight": "2", "reclaim": "FairShare", "borrowing-priority": "100"}
+    assert aside(root)["children"][0]["children"] == [{"name": "day", "max": {GPU: "3"}, "attributes": settings}]
 
 
 def test_it_says_what_to_do_next_while_there_is_no_tree(visit, aside):
