@@ -1,0 +1,42 @@
+"""A batch Job by the calls that job operators of workflow engines, as Airflow's, make with the official Python client.
+
+Airflow itself does not run here. Real: the client, Convoy's services and its API server. Simulated: the member.
+"""
+
+import pytest
+from kubernetes import client, config
+
+from tests.support.kubectl import served
+from tests.support.world import POLICY
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NAMESPACE, NAME = "default", "nightly"
+
+
+def job() -> client.V1Job:
+    metadata = client.V1ObjectMeta(annotations={"convoy.dev/duration": "5s"})
+    spec = client.V1PodSpec(
+        restart_policy="Never", containers=[client.V1Container(name="base", image="example.com/etl")]
+    )
+    template = client.V1PodTemplateSpec(metadata=metadata, spec=spec)
+    job_spec = client.V1JobSpec(template=template, backoff_limit=0, completions=1, parallelism=1)
+    return client.V1Job(api_version="batch/v1", kind="Job", metadata=client.V1ObjectMeta(name=NAME), spec=job_spec)
+
+
+def test_it_is_made_followed_to_its_end_read_and_deleted(world, admin, tmp_path):
+    world.member("north", 1)
+    world.apply(POLICY)
+    with served(tmp_path) as kubectl, config.new_client_from_config(str(kubectl.as_user("ada").file)) as api:
+        batch, core = client.BatchV1Api(api), client.CoreV1Api(api)
+        batch.create_namespaced_job(NAMESPACE, job())
+
+        def conditions() -> dict[str, str]:
+            status = batch.read_namespaced_job_status(NAME, NAMESPACE).status
+            return {each.type: each.status for each in status.conditions or []}
+
+        world.until(lambda: conditions().get("Complete") == "True", "its status says that it is complete")
+        [pod] = core.list_namespaced_pod(NAMESPACE, label_selector=f"job-name={NAME}").items
+        assert pod.status.phase == "Succeeded"
+        assert core.read_namespaced_pod_log(pod.metadata.name, NAMESPACE, container="base")
+        batch.delete_namespaced_job(NAME, NAMESPACE, propagation_policy="Foreground")
+        world.until(lambda: not batch.list_namespaced_job(NAMESPACE).items, "it is gone")
