@@ -303,17 +303,6 @@ class MeSerializer(serializers.Serializer[Any]):
         return dict(me["can"])
 
 
-class SignInSerializer(serializers.Serializer[Any]):
-    username = serializers.CharField(max_length=150)
-    password = serializers.CharField(max_length=1024, trim_whitespace=False)
-    code = serializers.CharField(
-        max_length=40,
-        default="",
-        allow_blank=True,
-        help_text="of the second factor, or a recovery code; empty: none yet",
-    )
-
-
 class SessionSerializer(serializers.Serializer[Any]):
     signed_in = serializers.BooleanField()
     username = serializers.CharField()

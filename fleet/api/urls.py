@@ -1,6 +1,6 @@
 """The REST paths of supply, and of signing in."""
 
-from django.urls import path
+from django.urls import path, re_path
 from rest_framework.routers import SimpleRouter
 
 from fleet.api.audit import AuditViewSet
@@ -10,7 +10,13 @@ from fleet.api.keys import RotationView
 from fleet.api.kubernetes import KubernetesView
 from fleet.api.namespaces import NamespacePolicyViewSet
 from fleet.api.sign_in.cli_logins import LoginCodeView, LoginTokenView
-from fleet.api.sign_in.second_factor import SecondFactorCodeView, SecondFactorView
+from fleet.api.sign_in.second_factor import (
+    PasskeyOptionsView,
+    PasskeyRemovalView,
+    PasskeysView,
+    SecondFactorCodeView,
+    SecondFactorView,
+)
 from fleet.api.sign_in.session import MeView, SessionView, TokenViewSet
 from fleet.api.system import SystemView
 
@@ -33,6 +39,9 @@ urlpatterns = [
     path("login/token/", LoginTokenView.as_view(), name="login-token"),
     path("second-factor/", SecondFactorView.as_view(), name="second-factor"),
     path("second-factor/code/", SecondFactorCodeView.as_view(), name="second-factor-code"),
+    path("second-factor/passkeys/", PasskeysView.as_view(), name="passkeys"),
+    path("second-factor/passkeys/options/", PasskeyOptionsView.as_view(), name="passkey-options"),
+    re_path(r"^second-factor/passkeys/(?P<pk>[0-9]+)/remove/$", PasskeyRemovalView.as_view(), name="passkey-removal"),
     path("me/", MeView.as_view(), name="me"),
     *router.urls,
 ]

@@ -13,6 +13,7 @@ from fleet.models.member_agent import AgentState, MemberAgent, agent_state
 from fleet.models.member_credentials import CredentialsState, MemberCredentials, credentials_state
 from fleet.models.namespace_policy import NamespacePolicy
 from fleet.models.node import Node
+from fleet.models.passkey import Passkey
 from fleet.models.pod import Pod
 from fleet.models.process import Heartbeat, Lease, LeaseRequests
 from fleet.models.second_factor import RecoveryCode, SecondFactor
@@ -44,6 +45,7 @@ __all__ = [
     "NamespacePolicy",
     "Node",
     "OidcIdentity",
+    "Passkey",
     "Pod",
     "RecoveryCode",
     "SecondFactor",

@@ -19,7 +19,10 @@ class OidcIdentity(models.Model):
 
 
 class SpentState(models.Model):
-    """The state of a sign-in that came back from the provider; kept until it would have expired, so that it comes back once."""
+    """The state of a sign-in that came back from the provider, or the challenge that a passkey has signed.
+
+    Kept until it would have expired, so that it comes back once.
+    """
 
     digest = models.CharField(max_length=64, unique=True)
     expires_at = models.DateTimeField()

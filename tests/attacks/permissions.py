@@ -21,7 +21,7 @@ from fleet import consumers
 from fleet.models import AuditEntry, Cluster, Grant, Token
 from fleet.services.auditing import audit
 from fleet.services.authorization import access, namespace_policies
-from jobs.models import Dependent, Incident, Job, Policy
+from jobs.models import Binding, Dependent, Incident, Job, Policy
 from quotas.models import Queue, QuotaGrant, QuotaRevision
 from tests.attacks.kube_door import JOB
 from tests.attacks.two_teams import an_incident, submitted
@@ -63,7 +63,9 @@ def fill_fleet(north: Cluster) -> None:
     """One of everything in both namespaces."""
     quotas.apply_tree(*(quotas.leaf(each, each, **quotas.gpus(0, 4)) for each in (OWN, OTHER)))
     for namespace in (OWN, OTHER):
-        an_incident(submitted(namespace, marker(namespace)))
+        job = submitted(namespace, marker(namespace))
+        an_incident(job)
+        Binding.objects.create(job=job, cluster=north, attempt=1, scheduled_at=timezone.now())
         namespace_policies.save(namespace, {"pod_security": "baseline"}, now=timezone.now())
     victim = person("victim", (Grant.Role.VIEWER, OTHER))
     QuotaGrant.objects.create(user=victim, path=f"root/{OTHER}")
@@ -155,6 +157,7 @@ def _arguments(route: str, namespace: str, user: Any) -> dict[str, str]:
         "quota": lambda: QuotaRevision.objects.earliest("pk").generation,
         "tokens": lambda: _token(user if namespace == OWN else None),
         "users": lambda: _token(None),
+        "second-factor": lambda: 1,
     }
     of_route = rows.get(route.split("/")[0], lambda: "")
     names = {"namespaces": namespace, "queues": _queue(namespace)}

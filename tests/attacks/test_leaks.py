@@ -18,6 +18,7 @@ from fleet import consumers
 from fleet.changes import journal
 from fleet.services.authorization import access
 from jobs.models import Job
+from quotas.models import QuotaGrant
 from tests.attacks.kube_door import PROXY, Door, ask_as
 from tests.attacks.two_teams import (
     H100,
@@ -84,6 +85,16 @@ def test_rest_names_no_job_of_another_team(jobs: tuple[Job, Job], role: str) -> 
     leaks, answered = rest(client_of(member_of(role)), jobs)
     assert len(answered) > (60 if ROLES[role] else 0)
     assert not leaks, "\n".join(f"{path}: ...{text}" for path, text in leaks.items())
+
+
+@pytest.mark.django_db
+def test_a_lead_of_a_node_that_is_not_there_and_of_no_role_reads_nothing() -> None:
+    """The grant lets them ask the quota tree for changes; what the changes would do to jobs is not theirs to know."""
+    mal = member_of("nobody")
+    QuotaGrant.objects.create(user=mal, path="root/absent")
+    leaks, answered = rest(client_of(mal), two_teams(evicts="ours"))
+    assert not leaks, "\n".join(f"{path}: ...{text}" for path, text in leaks.items())
+    assert any("/quota/tree/preview/" in each for each in answered), "the door lets them in"
 
 
 NAMED = (

@@ -231,7 +231,7 @@ def _names(path: str, job: Job) -> Iterator[dict[str, str]]:
         names["id"] = str(Incident.objects.get(attempts__job=job).uid)
     if "/audit/" in path:
         names["id"] = str(AuditEntry.objects.earliest("pk").pk)
-    elif "/history/" in path or "/tokens/" in path or "/leads/" in path or "/grants/" in path:
+    elif any(f"/{each}/" in path for each in ("history", "tokens", "leads", "grants", "passkeys")):
         names["id"] = "1"
     if "/queues/" in path:
         names["name"] = str(_queue())
@@ -301,7 +301,8 @@ OF_ONE_OBJECT: dict[str, Any] = {
             "jobs/suspend",
             "keys/rotation", "leads", "login/code", "login/token",
             "namespaces", "policies", "queues/drain", "queues/hold", "queues/open", "queues/stop", "second-factor",
-            "second-factor/code", "users/reset-second-factor",
+            "second-factor/code", "second-factor/passkeys", "second-factor/passkeys/1/remove", "second-factor/passkeys/options",
+            "users/reset-second-factor",
             "session", "tokens", "users", "users/disable", "users/enable", "users/password", "users/tokens",
             "users/tokens/1",
         ),

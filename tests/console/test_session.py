@@ -23,6 +23,12 @@ def code_of(secret: str) -> str:
     return TOTP(base64.b32decode(secret), 6, SHA1(), 30).generate(int(time.time())).decode()
 
 
+def sign_in_by_form(page):
+    page.get_by_label("User name").fill("ada")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+
+
 def test_it_signs_in_by_its_form_that_keeps_nobody_out(page, axe):
     page.goto("/")
     page.get_by_label("User name").fill("ada")
@@ -144,3 +150,30 @@ def test_it_hands_a_code_to_the_command_line(page, axe, north):
     page.get_by_role("button", name="Allow sign-in").click()
     page.wait_for_url(re.compile(r"^http://127\.0\.0\.1:9/callback\?code=[\w-]+&state=s$"))
     page.goto("/")
+
+
+def test_it_adds_a_passkey_and_signs_in_with_it(page, axe, north):
+    """Chromium makes the key; browsers keep one for a host name, and none for an address."""
+    sign_in(page, at="/access")
+    expect(page.get_by_text("passkeys need a host name")).to_be_visible()
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("WebAuthn.enable")
+    options = {"protocol": "ctap2", "transport": "internal", "hasUserVerification": True, "isUserVerified": True}
+    devtools.send("WebAuthn.addVirtualAuthenticator", {"options": {**options, "automaticPresenceSimulation": True}})
+    home = page.url.replace("127.0.0.1", "localhost").removesuffix("/access")
+    page.goto(home)
+    sign_in_by_form(page)
+    page.goto(f"{home}/access")
+    page.get_by_label("Name of a new passkey").fill("laptop")
+    page.get_by_role("button", name="Add a passkey").click()
+    expect(page.get_by_role("status").filter(has_text="Recovery codes").get_by_role("code")).to_have_count(10)
+    expect(page.get_by_text("laptop, for localhost")).to_be_visible()
+    assert axe(page) == []
+    page.context.clear_cookies()
+    page.goto(home)
+    sign_in_by_form(page)
+    page.get_by_role("button", name="Use a passkey").click()
+    expect(page.get_by_role("heading", name="Fleet", level=1)).to_be_visible()
+    page.goto(f"{home}/access")
+    page.get_by_role("button", name="Remove passkey laptop").click()
+    expect(page.get_by_text("Off: your password alone signs you in.")).to_be_visible()

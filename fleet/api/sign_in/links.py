@@ -19,7 +19,7 @@ from fleet.api.sign_in.sign_in_audit import sign_in_failed
 from fleet.db import clock
 from fleet.errors import InvalidInput
 from fleet.services.authorization import access, second_factors
-from fleet.services.authorization.second_factors import Enrolment, Verdict
+from fleet.services.authorization.second_factors import Enrolment, Proof, Verdict
 
 _LONGEST_CODE = 40
 _PAGE = """<!doctype html>
@@ -46,7 +46,7 @@ def sign_in_by_link(request: HttpRequest, text: str) -> HttpResponse:
     now, code = clock.now(), request.POST.get("code", "")[: _LONGEST_CODE + 1]
     try:
         user = access.find_signin_link_user(text, now=now)
-        verdict = second_factors.check(user, code, now=now)
+        verdict = second_factors.check(user, Proof(code), now=now)
         if not verdict.lets_in:
             return _refuse(request, user, verdict)
         access.use_signin_link(text, now=now)

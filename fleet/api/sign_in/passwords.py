@@ -1,5 +1,6 @@
 """Passwords with a second factor beside them, wherever one is taken: the console, the command line and the admin's page."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from axes.handlers.database import AxesDatabaseHandler
@@ -9,11 +10,17 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from fleet.services.authorization import second_factors
-from fleet.services.authorization.second_factors import Verdict
+from fleet.services.authorization.passkeys import Site
+from fleet.services.authorization.second_factors import Proof, Verdict
 
 BACKEND = f"{__name__}.PasswordBackend"
 """By which sessions name it, however the user signed in."""
 _ASKING = (Verdict.WANTED, Verdict.ENROLMENT_WANTED)
+
+
+def site_of(request: HttpRequest) -> Site:
+    """Where the browser is: the host was checked against the allowed ones."""
+    return Site(f"{request.scheme}://{request.get_host()}")
 
 
 class PasswordBackend(ModelBackend):
@@ -25,12 +32,14 @@ class PasswordBackend(ModelBackend):
         username: str | None = None,
         password: str | None = None,
         code: str = "",
+        passkey: Mapping[str, str] | None = None,
         **more: Any,
     ) -> AbstractBaseUser | None:
         user = super().authenticate(request, username=username, password=password)
         if user is None:
             return None
-        verdict = second_factors.check(user, code, now=timezone.now())
+        proof = Proof(code, passkey, site_of(request) if request is not None else Site(""))
+        verdict = second_factors.check(user, proof, now=timezone.now())
         if request is not None:
             request.second_factor, request.second_factor_user = verdict, user  # type: ignore[attr-defined]  # for the view
             if verdict is Verdict.ENROLLED:

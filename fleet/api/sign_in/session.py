@@ -24,14 +24,14 @@ from fleet.api.serializers import (
     NewTokenSerializer,
     ProblemSerializer,
     SessionSerializer,
-    SignInSerializer,
     TokenSerializer,
     new_token,
 )
-from fleet.api.sign_in.second_factor import EnrolmentSerializer, shown
+from fleet.api.sign_in.passwords import site_of
+from fleet.api.sign_in.second_factor import EnrolmentSerializer, SignInSerializer, shown
 from fleet.db import clock
 from fleet.models import Token
-from fleet.services.authorization import access, second_factors
+from fleet.services.authorization import access, passkeys, second_factors
 from fleet.services.authorization.second_factors import Verdict
 from fleet.services.clusters import process_pods
 
@@ -39,6 +39,9 @@ from fleet.services.clusters import process_pods
 class SecondFactorWantedSerializer(ProblemSerializer):
     second_factor = serializers.ChoiceField(["code", "enrolment"])
     enrolment = EnrolmentSerializer(allow_null=True)
+    passkey = serializers.JSONField(
+        allow_null=True, help_text="PublicKeyCredentialRequestOptions as JSON, where one of the user's would do as well"
+    )
 
 
 class SessionView(APIView):
@@ -135,10 +138,14 @@ class TokenViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Token]):
 def _wanted(plain: HttpRequest, verdict: Verdict) -> Response:
     """The question for a code; with a new secret where the user has none, whose password was right."""
     detail = "a code of your authenticator app, or a recovery code, is needed as well"
-    more: dict[str, Any] = {"second_factor": "code", "enrolment": None}
+    user = plain.second_factor_user  # type: ignore[attr-defined]
+    passkey = passkeys.ask(user, site_of(plain), now=clock.now())
+    more: dict[str, Any] = {"second_factor": "code", "enrolment": None, "passkey": passkey}
+    if passkey is not None:
+        detail = f"a passkey, or {detail}"
     if verdict is Verdict.ENROLMENT_WANTED:
         detail = "fleet admins need a second factor here: set up an authenticator app, and send a code of it as well"
-        more = {"second_factor": "enrolment", "enrolment": shown(second_factors.begin(plain.second_factor_user))}  # type: ignore[attr-defined]
+        more = {"second_factor": "enrolment", "enrolment": shown(second_factors.begin(user)), "passkey": None}
     body = {"type": "about:blank", "title": "Not signed in", "status": 401, "detail": detail, **more}
     return Response(body, status=401, content_type="application/problem+json")
 

@@ -7,7 +7,10 @@ from tests.fleet.api.builders import ALL, ARGUMENTS
 pytestmark = pytest.mark.django_db
 OPEN = {"session/", "login/token/"}
 """Where one signs in."""
-ONES_OWN = {"session/", "tokens/", "tokens/1/", "login/code/", "login/token/", "second-factor/", "second-factor/code/"}
+ONES_OWN = {
+    "session/", "tokens/", "tokens/1/", "login/code/", "login/token/", "second-factor/", "second-factor/code/",
+    "second-factor/passkeys/", "second-factor/passkeys/options/", "second-factor/passkeys/1/remove/",
+}  # fmt: skip
 """What everybody may change, because it is their own."""
 QUESTIONS = {"whatif/"}
 """What is asked by POST and changes nothing."""

@@ -1,15 +1,17 @@
-/** The signed-in user's second factor: set up with an authenticator app, removed with a code of it. */
+/** The signed-in user's second factor: an authenticator app, which is removed with a code of it, and passkeys. */
 import { Button, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import { api } from '../api/client.ts';
-import type { EnrolmentStart, FactorCodes, SecondFactorState } from '../api/types.ts';
+import { confirmApp } from '../api/passkeys.ts';
+import type { EnrolmentStart, SecondFactorState } from '../api/types.ts';
 import { Enrolment, RecoveryCodes } from '../ui/Enrolment.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { ErrorText } from '../ui/ServerText.tsx';
+import { Passkeys } from './Passkeys.tsx';
 import classes from './admin.module.css';
 
 const stateQuery = {
@@ -23,25 +25,26 @@ export function SecondFactor() {
   const again = () => void refetch();
   const begin = useMutation({ mutationFn: () => api.post<EnrolmentStart>('second-factor/') });
   const confirm = useMutation({
-    mutationFn: (code: string) => api.put<FactorCodes>('second-factor/', { code }),
+    mutationFn: (code: string) => confirmApp(code, (data?.passkeys.length ?? 0) > 0),
     onSuccess: again,
   });
   const remove = useMutation({ mutationFn: (code: string) => api.post('second-factor/code/', { code }), onSuccess: again });
   if (!data) return error ? <Failed error={error} onRetry={again} /> : null;
-  const begun = data.is_set ? undefined : begin.data;
+  const begun = data.has_app ? undefined : begin.data;
   return (
     <Panel title={t('secondFactor.title')}>
       <p>{data.is_set ? t('secondFactor.on', { count: data.recovery_codes_left }) : t('secondFactor.off')}</p>
-      {confirm.data && data.is_set && <RecoveryCodes codes={confirm.data.recovery_codes} />}
+      {confirm.data && data.has_app && confirm.data.recovery_codes.length > 0 && <RecoveryCodes codes={confirm.data.recovery_codes} />}
       {begin.error && <ErrorText error={begin.error} />}
-      {!data.is_set && !begun && (
+      {!data.has_app && !begun && (
         <Button size="xs" onClick={() => begin.mutate()} loading={begin.isPending}>
           {t('secondFactor.begin')}
         </Button>
       )}
       {begun && <Enrolment {...begun} />}
       {begun && <CodeForm label={t('secondFactor.confirm')} sending={confirm} />}
-      {data.is_set && !data.is_required && <CodeForm label={t('secondFactor.remove')} sending={remove} />}
+      {data.has_app && (!data.is_required || data.passkeys.length > 0) && <CodeForm label={t('secondFactor.remove')} sending={remove} />}
+      <Passkeys state={data} onChange={again} />
     </Panel>
   );
 }

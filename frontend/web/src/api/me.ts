@@ -3,6 +3,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 
 import { api } from './client.ts';
 import { connection } from './connection.ts';
+import type { Signed } from './passkeys.ts';
 import type { Me, Session } from './types.ts';
 
 export class SignedOut extends Error {
@@ -44,6 +45,8 @@ export interface Credentials {
   password: string;
   /** Of the second factor, once it was asked for. */
   code?: string;
+  /** Instead of a code. */
+  passkey?: Signed;
 }
 
 /** With recovery codes when this sign-in has set a second factor up. */

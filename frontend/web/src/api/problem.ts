@@ -1,4 +1,5 @@
 /** What the API says when it refuses (RFC 9457 problem details), as one error type the pages can show. */
+import type { AskedSignature } from './passkeys.ts';
 
 export interface FieldProblem {
   field: string;
@@ -8,6 +9,8 @@ export interface FieldProblem {
 export interface SecondFactorWanted {
   /** What an authenticator app is set up with, where the user must do that first. */
   enrolment: { secret: string; image: string } | null;
+  /** What a passkey of the user would sign instead of a code. */
+  passkey: AskedSignature | null;
 }
 
 export class Problem extends Error {
@@ -38,12 +41,14 @@ interface ProblemBody {
   errors?: FieldProblem[];
   second_factor?: string;
   enrolment?: { secret: string; image: string } | null;
+  passkey?: AskedSignature | null;
 }
 
 export async function readProblem(response: Response): Promise<Problem> {
   const body = await readBody(response);
   const title = body.title ?? (response.statusText || `HTTP ${response.status}`);
-  const wanted = body.second_factor === undefined ? undefined : { enrolment: body.enrolment ?? null };
+  const wanted =
+    body.second_factor === undefined ? undefined : { enrolment: body.enrolment ?? null, passkey: body.passkey ?? null };
   return new Problem(response.status, title, body.detail ?? '', body.errors, wanted);
 }
 

@@ -1532,6 +1532,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/second-factor/passkeys/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Add the passkey that the browser has made. The first second factor comes with recovery codes. */
+        post: operations["second_factor_passkeys_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/second-factor/passkeys/{id}/remove/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Remove one's own; refused where it is the last factor and one is required. */
+        post: operations["second_factor_passkeys_remove_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/second-factor/passkeys/options/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What the browser is asked: to make a new passkey, and to sign with one that is set up, as a proof for changes. */
+        post: operations["second_factor_passkeys_options_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/series/": {
         parameters: {
             query?: never;
@@ -1895,6 +1946,12 @@ export interface components {
             jobs: components["schemas"]["Outlook"][];
             /** @description jobs that wait already, of the whole fleet */
             waiting: number;
+        };
+        Asked: {
+            /** @description PublicKeyCredentialCreationOptions, as JSON */
+            new: unknown;
+            /** @description PublicKeyCredentialRequestOptions; null: no passkey is here */
+            known: unknown;
         };
         Attempt: {
             readonly number: number;
@@ -2300,6 +2357,11 @@ export interface components {
         };
         /** @enum {string} */
         CodeEnum: "CopyUnreachable" | "CopyBeingStopped";
+        ConfirmedRequest: {
+            code: string;
+            /** @description needed of a user who has passkeys */
+            passkey?: components["schemas"]["SignedRequest"] | null;
+        };
         /** @description The job's manifest in its member. */
         Copy: {
             cluster: string;
@@ -3281,6 +3343,15 @@ export interface components {
                 [key: string]: string;
             };
         };
+        NewPasskeyRequest: {
+            /** @default  */
+            code: string;
+            passkey?: components["schemas"]["SignedRequest"] | null;
+            name: string;
+            id: string;
+            client_data: string;
+            attestation: string;
+        };
         NewQuotaRequest: {
             path: string;
             min?: {
@@ -3768,6 +3839,16 @@ export interface components {
          * @enum {string}
          */
         PassageEnum: "passed" | "now" | "next";
+        Passkey: {
+            readonly id: number;
+            name: string;
+            site: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            last_used_at?: string | null;
+            readonly is_for_this_address: boolean;
+        };
         PasswordRequest: {
             password: string;
         };
@@ -4002,6 +4083,11 @@ export interface components {
                 [key: string]: unknown;
             };
             yaml?: string;
+        };
+        ProofRequest: {
+            /** @default  */
+            code: string;
+            passkey?: components["schemas"]["SignedRequest"] | null;
         };
         Queue: {
             readonly name: string;
@@ -4368,6 +4454,11 @@ export interface components {
             /** @description of this user: CONVOY_MFA_ADMINS */
             is_required: boolean;
             recovery_codes_left: number;
+            /** @description an authenticator app is set up */
+            has_app: boolean;
+            passkeys: components["schemas"]["Passkey"][];
+            /** @description why this address takes no passkeys; empty: it does */
+            passkeys_fault: string;
         };
         /**
          * @description * `code` - code
@@ -4386,6 +4477,8 @@ export interface components {
             }[];
             second_factor: components["schemas"]["SecondFactorEnum"];
             enrolment: components["schemas"]["Enrolment"] | null;
+            /** @description PublicKeyCredentialRequestOptions as JSON, where one of the user's would do as well */
+            passkey: unknown;
         };
         Series: {
             metric: string;
@@ -4456,6 +4549,15 @@ export interface components {
              * @default
              */
             code: string;
+            /** @description what a passkey has signed, instead of a code */
+            passkey?: components["schemas"]["SignedRequest"] | null;
+        };
+        /** @description What a passkey has signed: the fields of WebAuthn's AuthenticatorAssertionResponse, in base64url. */
+        SignedRequest: {
+            id: string;
+            client_data: string;
+            authenticator_data: string;
+            signature: string;
         };
         Slice: {
             owner: components["schemas"]["OwnerEnum"];
@@ -7238,9 +7340,9 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["FactorCodeRequest"];
-                "application/x-www-form-urlencoded": components["schemas"]["FactorCodeRequest"];
-                "multipart/form-data": components["schemas"]["FactorCodeRequest"];
+                "application/json": components["schemas"]["ConfirmedRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["ConfirmedRequest"];
+                "multipart/form-data": components["schemas"]["ConfirmedRequest"];
             };
         };
         responses: {
@@ -7294,6 +7396,76 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    second_factor_passkeys_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPasskeyRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["NewPasskeyRequest"];
+                "multipart/form-data": components["schemas"]["NewPasskeyRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+        };
+    };
+    second_factor_passkeys_remove_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ProofRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["ProofRequest"];
+                "multipart/form-data": components["schemas"]["ProofRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    second_factor_passkeys_options_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Asked"];
+                };
             };
         };
     };

@@ -5,11 +5,21 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import { type Credentials, session, sessionQuery, type SignedIn } from '../api/me.ts';
+import { type AskedSignature, sign } from '../api/passkeys.ts';
 import { Problem, type SecondFactorWanted } from '../api/problem.ts';
 import type { Me } from '../api/types.ts';
 import { Enrolment, RecoveryCodes } from '../ui/Enrolment.tsx';
 import { ErrorText } from '../ui/ServerText.tsx';
 import classes from './SignInForm.module.css';
+
+interface Asking extends Credentials {
+  /** What a passkey is to sign, instead of a code. */
+  asked?: AskedSignature;
+}
+
+function read(form: HTMLFormElement): Credentials {
+  return Object.fromEntries(new FormData(form)) as unknown as Credentials;
+}
 
 export function SignInForm({ username = '', onSignedIn }: { username?: string; onSignedIn: (me: Me) => void }) {
   const { t } = useTranslation();
@@ -18,10 +28,13 @@ export function SignInForm({ username = '', onSignedIn }: { username?: string; o
   const { data: offered } = useQuery(sessionQuery);
   const here = window.location.pathname + window.location.search;
   const { mutate, isPending, error } = useMutation({
-    mutationFn: (credentials: Credentials) => session.open(credentials),
+    mutationFn: async ({ asked, ...credentials }: Asking) =>
+      session.open(asked ? { ...credentials, passkey: await sign(asked) } : credentials),
     onSuccess: (me) => (me.recovery_codes ? setSignedIn(me) : onSignedIn(me)),
-    onError: (refusal) => {
+    onError: (refusal, { asked }) => {
       if (refusal instanceof Problem && refusal.secondFactor) setWanted(refusal.secondFactor);
+      // A question is answered once: the next try asks anew.
+      else if (asked) setWanted(undefined);
     },
   });
   if (signedIn?.recovery_codes) {
@@ -37,8 +50,7 @@ export function SignInForm({ username = '', onSignedIn }: { username?: string; o
       className={classes['form']}
       onSubmit={(event) => {
         event.preventDefault();
-        const given = new FormData(event.currentTarget);
-        mutate(Object.fromEntries(given) as Record<keyof Credentials, string>);
+        mutate(read(event.currentTarget));
       }}
     >
       {error && (
@@ -65,6 +77,17 @@ export function SignInForm({ username = '', onSignedIn }: { username?: string; o
         visibilityToggleButtonProps={{ 'aria-label': t('signIn.showPassword') }}
       />
       {wanted?.enrolment && <Enrolment {...wanted.enrolment} />}
+      {wanted?.passkey && (
+        <Button
+          loading={isPending}
+          fullWidth
+          onClick={({ currentTarget: { form } }) => {
+            if (form && wanted.passkey) mutate({ ...read(form), code: '', asked: wanted.passkey });
+          }}
+        >
+          {t('secondFactor.usePasskey')}
+        </Button>
+      )}
       {wanted && (
         <TextInput
           name="code"

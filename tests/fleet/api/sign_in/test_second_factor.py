@@ -17,7 +17,7 @@ from fleet.core.settings import AccessSettings
 from fleet.models import AuditEntry, RecoveryCode, SecondFactor
 from fleet.models.encrypted import cipher
 from fleet.services.authorization import access, second_factors
-from fleet.services.authorization.second_factors import ATTEMPTS, Verdict
+from fleet.services.authorization.second_factors import ATTEMPTS, Proof, Verdict
 from tests.support.people import client_of, person
 
 pytestmark = pytest.mark.django_db
@@ -65,7 +65,7 @@ def test_it_accepts_a_code_once_and_none_before_it(enrolled, editor):
     secret, _ = enrolled
     now = timezone.now()
     code, older = code_at(secret, now), code_at(secret, now - timedelta(seconds=30))
-    verdicts = [second_factors.check(editor, text, now=now) for text in (code, code, older, "", "x")]
+    verdicts = [second_factors.check(editor, Proof(text), now=now) for text in (code, code, older, "", "x")]
     assert verdicts == [Verdict.PASSED, Verdict.WRONG, Verdict.WRONG, Verdict.WANTED, Verdict.WRONG]
 
 
@@ -73,9 +73,9 @@ def test_it_accepts_a_code_once_and_none_before_it(enrolled, editor):
 def test_it_accepts_codes_of_a_clock_that_is_off_by_half_a_minute_and_no_more(enrolled, editor, late_s):
     secret, now = enrolled[0], timezone.now()
     far = code_at(secret, now + timedelta(seconds=late_s))
-    assert second_factors.check(editor, far, now=now) is Verdict.WRONG
+    assert second_factors.check(editor, Proof(far), now=now) is Verdict.WRONG
     near = code_at(secret, now + timedelta(seconds=late_s / 3))
-    assert second_factors.check(editor, near, now=now) is Verdict.PASSED
+    assert second_factors.check(editor, Proof(near), now=now) is Verdict.PASSED
 
 
 @pytest.mark.parametrize("code", ["000000", "٠٠٠٠٠٠", "1", "9" * 40, "-" * 16, "a-b", " "])
@@ -93,12 +93,12 @@ def test_it_accepts_each_recovery_code_once(enrolled, editor):
 def test_it_locks_after_ten_wrong_codes_from_wherever_they_come(enrolled, editor):
     secret, now = enrolled[0], timezone.now()
     for _ in range(ATTEMPTS):
-        assert second_factors.check(editor, "000000", now=now) is Verdict.WRONG
+        assert second_factors.check(editor, Proof("000000"), now=now) is Verdict.WRONG
     right = code_at(secret, now)
-    assert second_factors.check(editor, right, now=now) is Verdict.LOCKED
+    assert second_factors.check(editor, Proof(right), now=now) is Verdict.LOCKED
     assert sign_in(code=right).status_code == 429
     later = now + timedelta(minutes=15, seconds=1)
-    assert second_factors.check(editor, code_at(secret, later), now=later) is Verdict.PASSED
+    assert second_factors.check(editor, Proof(code_at(secret, later)), now=later) is Verdict.PASSED
 
 
 def test_it_counts_no_right_password_as_a_failure(enrolled):
@@ -138,11 +138,9 @@ def test_it_is_set_up_and_removed_in_the_browser(editor):
     now = timezone.now()
     given = {"code": code_at(begun["secret"], now)}
     codes = browser.put("/api/v1/second-factor/", given, format="json").json()["recovery_codes"]
-    assert browser.get("/api/v1/second-factor/").json() == {
-        "is_set": True,
-        "is_required": False,
-        "recovery_codes_left": 10,
-    }
+    state = browser.get("/api/v1/second-factor/").json()
+    assert (state["is_set"], state["has_app"], state["is_required"]) == (True, True, False)
+    assert state["recovery_codes_left"] == 10
     assert browser.post("/api/v1/second-factor/").status_code == 409
     assert browser.put("/api/v1/second-factor/", given, format="json").status_code == 409
     assert sign_in().status_code == 401
