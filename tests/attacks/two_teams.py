@@ -293,6 +293,7 @@ _OBJECTS = {
 OF_ONE_OBJECT: dict[str, Any] = {
     "queueunits/move": {"queue": "root/lender"},
     "jobs/resize": {"replicas": 2},
+    "clusters/nodes/node": {"labels": {"rack": "r1"}},
     **dict.fromkeys(("clusters/impersonation", "clusters/short-lived-tokens"), {"on": False}),
     **dict.fromkeys(
         (
