@@ -40,12 +40,12 @@ def attempts(before: dict[str, float], after: dict[str, float]) -> float:
 @pytest.fixture
 def preempted(unswept):
     """Borrower ``young`` of b makes room for ``mine`` of a; the lines logged meanwhile and the samples before and after."""
-    unswept.member("north", 8)
-    apply_tree(leaf("a", **gpus(4, 8)), leaf("b", **gpus(4, 8)), total={**PLENTY, GPU: 8})
     after: dict[str, float] = {}
     with capture_logs() as lines:
+        # Before anything requests a cycle: one that ends meanwhile would be in the lines or the numbers alone.
         before = served()
-        lines.clear()
+        unswept.member("north", 8)
+        apply_tree(leaf("a", **gpus(4, 8)), leaf("b", **gpus(4, 8)), total={**PLENTY, GPU: 8})
         unswept.apply(POLICY, job("old", "b"))
         unswept.expect("old", "Running")
         unswept.apply(job("young", "b"))
