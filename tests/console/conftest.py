@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connections
-from playwright.sync_api import Browser, ConsoleMessage, Page
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from tests.console.browser import KeptContext, KeptContexts, browser_server, connected
 from tests.console.builders import CHROMIUM, PATIENCE_MS
@@ -16,6 +16,8 @@ from tests.support.fixtures import unswept, worker, world
 from tests.support.people import person
 from tests.support.web import served
 from tests.support.world import POLICY
+
+expect.set_options(timeout=PATIENCE_MS)
 
 __all__ = ["unswept", "worker", "world"]
 

@@ -19,7 +19,6 @@ from tests.support.people import person
 from tests.support.web import served
 
 pytestmark = pytest.mark.django_db(transaction=True)
-expect.set_options(timeout=PATIENCE_MS)
 EXPECTED = ("404 (Not Found)", "409 (Conflict)", "422 (Unprocessable")
 """What the browser itself writes: for a favicon there is none of, and for refusals the page tells about."""
 AXE = settings.ROOT / "frontend" / "web" / "node_modules" / "axe-core" / "axe.min.js"

@@ -10,12 +10,11 @@ from playwright.sync_api import Page, expect
 from fleet.models import Cluster
 from jobs.services.series import recording
 from quotas.services import trees
-from tests.console.builders import NOON, PATIENCE_MS, bounds, sign_in
+from tests.console.builders import NOON, bounds, sign_in
 from tests.quotas.core.builders import manifest
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-expect.set_options(timeout=PATIENCE_MS)
 ANSWERS = """const send = window.fetch;
 window.waiting = [];
 window.fetch = (request, options) => {

@@ -8,11 +8,10 @@ from playwright.sync_api import expect
 
 from fleet.models import Cluster
 from fleet.services.clusters import clusters
-from tests.console.builders import ANSWERS, PATIENCE_MS, answers, go, open_job, sign_in
+from tests.console.builders import ANSWERS, answers, go, open_job, sign_in
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-expect.set_options(timeout=PATIENCE_MS)
 
 
 def drain(name: str) -> None:

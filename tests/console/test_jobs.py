@@ -8,11 +8,10 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from jobs.models import Job
-from tests.console.builders import PATIENCE_MS, go, open_job, sign_in
+from tests.console.builders import go, open_job, sign_in
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-expect.set_options(timeout=PATIENCE_MS)
 
 
 def submit(page: Page, manifest: str) -> None:

@@ -11,13 +11,12 @@ from playwright.sync_api import Page, expect
 
 from jobs.core.reasons import Code
 from jobs.models import Job
-from tests.console.builders import PATIENCE_MS, a_tree, go, settled
+from tests.console.builders import a_tree, go, settled
 from tests.quotas.core.builders import quota
 from tests.support.books import GPU
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-expect.set_options(timeout=PATIENCE_MS)
 LOCALES = settings.ROOT / "frontend" / "web" / "src" / "locales"
 SENTENCES = {"message", "detail", "basis", "ends", "refusals", "warnings", "reason"}
 """Fields of answers that hold sentences; what people wrote themselves (comments) is theirs."""

@@ -7,11 +7,10 @@ import pytest
 from playwright.sync_api import expect
 
 from simulator.fault_parser import Fault
-from tests.console.builders import PATIENCE_MS, open_job, sign_in
+from tests.console.builders import open_job, sign_in
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-expect.set_options(timeout=PATIENCE_MS)
 STALE = re.compile(r"north does not answer\. Shown as last seen \d+s ago")
 
 

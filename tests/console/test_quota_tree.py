@@ -32,7 +32,6 @@ from tests.support.people import person
 from tests.support.web import served
 
 pytestmark = pytest.mark.django_db(transaction=True)
-expect.set_options(timeout=PATIENCE_MS)
 EXPECTED = ("403 (Forbidden)", "404 (Not Found)", "409 (Conflict)", "422 (Unprocessable")
 """What the browser itself writes for refusals the page tells about."""
 NIGHT = [Charge("root/vision/night", {GPU: 3, JOBS: 1})] * 2

@@ -9,14 +9,13 @@ from playwright.sync_api import expect
 from fleet.models import Grant
 from quotas.models import Queue
 from quotas.services import queues
-from tests.console.builders import PATIENCE_MS, a_tree, open_job, sign_in
+from tests.console.builders import a_tree, open_job, sign_in
 from tests.quotas.core.builders import JOBS, quota
 from tests.support.books import GPU
 from tests.support.people import person
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-expect.set_options(timeout=PATIENCE_MS)
 
 
 def advice(page):

@@ -11,7 +11,6 @@ from tests.support.web import served
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-expect.set_options(timeout=PATIENCE_MS)
 ROUTES = {
     "/fleet": "clusters/", "/fleet/north": "nodes/", "/jobs": "jobs/", "/jobs/ID": "jobs/",
     "/quotas": "quota/tree/", "/policies": "policies/", "/incidents": "incidents/", "/events": "events/",

@@ -3,11 +3,10 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.builders import PATIENCE_MS, go, sign_in
+from tests.console.builders import go, sign_in
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-expect.set_options(timeout=PATIENCE_MS)
 
 
 def test_it_shows_the_fleet_and_fills_it_live(world, page, aside, north):

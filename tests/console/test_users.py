@@ -6,11 +6,10 @@ from playwright.sync_api import expect
 
 from fleet.models import AuditEntry, Grant
 from quotas.models import QuotaGrant
-from tests.console.builders import PATIENCE_MS, sign_in, start_tree
+from tests.console.builders import sign_in, start_tree
 from tests.support.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)
-expect.set_options(timeout=PATIENCE_MS)
 
 
 def row(page, user: str):
