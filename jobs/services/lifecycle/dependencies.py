@@ -24,6 +24,8 @@ from jobs.services.lifecycle.locks import lock_jobs
 
 _LOCK = "task/dependencies"
 _CHUNK = 500
+MOST_OPEN = 10_000
+"""Predecessors that the jobs of one namespace may wait for at once: every cycle looks at all that are open."""
 Key = tuple[str, str]
 """Namespace and name."""
 
@@ -51,9 +53,22 @@ def write(jobs: Sequence[Job], now: datetime) -> None:
         for each in asked_for(job)
     ]
     Dependency.objects.bulk_create(rows, batch_size=_CHUNK)
-    waiting = {row.job_id for row in rows}
-    _refuse_cycles(waiting, {row.namespace for row in rows})
+    waiting, namespaces = {row.job_id for row in rows}, {row.namespace for row in rows}
+    _refuse_too_many(namespaces)
+    _refuse_cycles(waiting, namespaces)
     _settle(jobs, now)
+
+
+def _refuse_too_many(namespaces: Collection[str]) -> None:
+    for namespace in sorted(namespaces):
+        if (count := _open().filter(namespace=namespace).count()) > MOST_OPEN:
+            detail = (
+                f"the jobs of namespace {namespace} would wait for {count} predecessors, more than {MOST_OPEN}: "
+                "name fewer, or submit the last jobs once the first have ended"
+            )
+            raise InvalidInput(
+                f"nothing was applied: {detail}", (FieldFault(f"metadata.annotations.{core.AFTER}", detail),)
+            )
 
 
 def _refuse_cycles(jobs: Collection[int], namespaces: Collection[str]) -> None:

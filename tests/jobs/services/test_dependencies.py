@@ -215,3 +215,14 @@ def test_a_suspended_predecessor_has_not_ended_and_the_sweep_alone_settles_the_r
     Job.objects.filter(name="prepare").update(state=Job.State.SUCCEEDED)
     sweep.run(timezone.now())
     assert books.job("train").awaits is None
+
+
+def test_the_jobs_of_a_namespace_wait_for_so_many_predecessors_and_no_more(monkeypatch):
+    """A tenant must not make every cycle of all teams read more and more."""
+    monkeypatch.setattr(dependencies, "MOST_OPEN", 3)
+    submit(named("a", "x, y"))
+    with pytest.raises(InvalidInput, match="would wait for 4 predecessors, more than 3: name fewer, or submit"):
+        books.apply(named("b", "x, y"))
+    assert not Job.objects.filter(name="b").exists() and Dependency.objects.count() == 2
+    submit(named("b", "x"))
+    assert stands("b") == WAITS
