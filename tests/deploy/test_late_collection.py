@@ -67,5 +67,12 @@ def test_it_imports_each_file_once_and_reports_every_test_and_every_file_that_ca
     assert sorted((tmp_path / "ended").read_text().split()) == NAMES
 
 
+def test_a_file_of_which_all_tests_are_deselected_leaves_nothing_of_its_folder_to_the_next(run, tmp_path):
+    for name, mark in {"f/test_a": "", "f/test_b": "@pytest.mark.bench", "g/test_c": ""}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.py").write_text(f"import pytest\n{mark}\ndef test_one(): pass\n")
+    assert "2 passed in" in run("-n", "1", "f", "g")
+
+
 def test_it_still_runs_single_tests_alone(run):
     assert "2 passed" in run("-k", "many and 1 and (test_b or test_d)")

@@ -81,6 +81,8 @@ class LateCollection:
         if not isinstance(item, Placeholder):
             return None
         session, tests = item.session, item.tests()
+        if not tests:  # all are deselected: no test ends what the test before kept for this file
+            session._setupstate.teardown_exact(nextitem)
         place = session.items.index(item)
         for test, following in zip(tests, [*tests[1:], nextitem], strict=False):
             session.items[place] = test  # what xdist compares a report with
