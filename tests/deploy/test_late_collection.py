@@ -51,7 +51,7 @@ def run(tmp_path: Path) -> Callable[..., str]:
     def run(*arguments: str) -> str:
         plugins = ("-p", "xdist", "-p", "tests.support.late_collection", "-p", "no:cacheprovider")
         command = [sys.executable, "-m", "pytest", *plugins, "-n", "2", "--dist", "loadfile", *arguments]
-        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False)
         return done.stdout + done.stderr
 
     return run
