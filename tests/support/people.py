@@ -1,7 +1,11 @@
-"""People of the tests, made by name and role, and the REST clients they use."""
+"""People of the tests, made by name and role, what they prove themselves with, and the REST clients they use."""
 
+import base64
+from datetime import datetime
 from typing import Any
 
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -9,13 +13,20 @@ from rest_framework.test import APIClient
 from fleet.models import Grant
 from fleet.services.authorization import access
 
+PASSWORD = "a long password"
+
 
 def person(name: str, *grants: tuple[str, str], superuser: bool = False) -> Any:
     """A user with roles, each as (role, namespace)."""
-    user = get_user_model().objects.create_user(name, password="a long password", is_superuser=superuser)
+    user = get_user_model().objects.create_user(name, password=PASSWORD, is_superuser=superuser)
     for role, namespace in grants:
         Grant.objects.create(user=user, role=role, namespace=namespace)
     return user
+
+
+def code_at(secret: str, when: datetime) -> str:
+    """What an authenticator app shows for a second factor's secret at a moment (RFC 6238)."""
+    return TOTP(base64.b32decode(secret), 6, SHA1(), 30).generate(int(when.timestamp())).decode()
 
 
 def client_of(user: Any) -> APIClient:

@@ -13,9 +13,8 @@ from fleet.core.settings import AccessSettings
 from fleet.models import AuditEntry, Passkey, RecoveryCode
 from fleet.services.authorization import access, second_factors
 from fleet.services.authorization.passkeys import Site
-from tests.fleet.api.sign_in.test_second_factor import PASSWORD, code_at
 from tests.support.passkey import Authenticator
-from tests.support.people import client_of, person
+from tests.support.people import PASSWORD, client_of, code_at, person
 
 pytestmark = pytest.mark.django_db
 FACTOR = "/api/v1/second-factor/"

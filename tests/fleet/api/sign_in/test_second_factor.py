@@ -1,12 +1,9 @@
 """The second factor of local users: asked for at every door that takes a password, accepted once, bounded, and in the audit."""
 
-import base64
 import io
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
-from cryptography.hazmat.primitives.hashes import SHA1
-from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.test import Client
@@ -18,14 +15,9 @@ from fleet.models import AuditEntry, RecoveryCode, SecondFactor
 from fleet.models.encrypted import cipher
 from fleet.services.authorization import access, second_factors
 from fleet.services.authorization.second_factors import ATTEMPTS, Proof, Verdict
-from tests.support.people import client_of, person
+from tests.support.people import PASSWORD, client_of, code_at, person
 
 pytestmark = pytest.mark.django_db
-PASSWORD = "a long password"
-
-
-def code_at(secret: str, when: datetime) -> str:
-    return TOTP(base64.b32decode(secret), 6, SHA1(), 30).generate(int(when.timestamp())).decode()
 
 
 @pytest.fixture
