@@ -40,8 +40,8 @@ class Listed:
 
     resource: Resource
     items: list[Item]
-    began: float
-    """When the list was asked for, on the monotonic clock: what was made later may be missing from it."""
+    expected: Any = None
+    """What the reader's ``expect`` returned before the list was requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,15 @@ class Reflector:
         selector: str = "",
         fields: str = "",
         read: Callable[[Object], Any] = lambda found: found,
+        expect: Callable[[], Awaitable[Any]] | None = None,
     ) -> None:
-        """``read`` makes of an object what is kept of it, so that whole lists of manifests need not stay in memory."""
+        """``read`` makes of an object what is kept of it, so that whole lists of manifests need not stay in memory.
+
+        ``expect`` is called before a list is requested. What it returns then must be in the list: no clock has to say which of
+        the two is older.
+        """
         self._client, self.resource, self._deliver = client, resource, deliver
-        self._rng, self._read = rng, read
+        self._rng, self._read, self._expect = rng, read, expect
         selectors = {"labelSelector": selector, "fieldSelector": fields}
         self._params: Params = {name: value for name, value in selectors.items() if value}
         self._path = resource.path()
@@ -111,12 +116,12 @@ class Reflector:
     async def _list(self) -> None:
         items: list[Item] = []
         version = ""
-        began = time.monotonic()
+        expected = await self._expect() if self._expect else None
         async with self._client.collection(self._path, self._params) as pages:
             async for page in pages:
                 items += [self._item(found) for found in page.get("items") or []]
                 version = (page.get("metadata") or {}).get("resourceVersion") or version
-            await self._deliver(Listed(self.resource, items, began))
+            await self._deliver(Listed(self.resource, items, expected))
         self.listed_at = time.monotonic()
         self._version, self._failures, self.refused = version, 0, False
 

@@ -258,7 +258,7 @@ def _see(world: World, store: Store) -> None:
     """What the watches would deliver."""
     nodes = [Item(("", name), signals.of_node(node)) for name, node in world.nodes.items()]
     pods = [Item(("default", name), facts.read(copy.deepcopy(pod))) for name, pod in world.pods.items()]
-    for listed in (Listed(NODES, nodes, 0.0), Listed(PODS, pods, 0.0)):
+    for listed in (Listed(NODES, nodes), Listed(PODS, pods)):
         deliver(store, listed)
 
 

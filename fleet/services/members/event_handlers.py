@@ -56,10 +56,11 @@ class EventHandler(Protocol):
     def on_delete(self, cluster_id: int, resource: Resource, objects: Sequence[dict[str, Any]], now: datetime) -> None:
         """Objects that were deleted, in their last state."""
 
-    def on_resync(
-        self, cluster_id: int, resource: Resource, present: set[Key], requested_at: datetime, now: datetime
-    ) -> None:
-        """A complete list was requested at ``requested_at``, and contained objects of exactly these attempts."""
+    def expected(self, cluster_id: int, resource: Resource) -> Collection[Key]:
+        """The attempts whose objects are recorded as created in the member. Called before a complete list is requested."""
+
+    def on_resync(self, cluster_id: int, resource: Resource, missing: Collection[Key], now: datetime) -> None:
+        """A complete list has no objects of these attempts, which were ``expected`` before it was requested."""
 
     def on_refusals(self, cluster_id: int, refusals: Sequence[ObservedRefusal], now: datetime) -> None:
         """Warnings that the member refused to create pods or services of these objects, which need not be objects of a job.
@@ -83,6 +84,11 @@ def register(handler: EventHandler) -> None:
 
 def registered() -> tuple[EventHandler, ...]:
     return tuple(_handlers)
+
+
+def expected(cluster_id: int, resource: Resource) -> frozenset[Key]:
+    """The attempts that any handler expects in a list that is requested after this call (`EventHandler.expected`)."""
+    return frozenset(key for handler in _handlers for key in handler.expected(cluster_id, resource))
 
 
 def unmarked(cluster_id: int, claims: set[tuple[Mark, str]]) -> set[tuple[Mark, str]]:

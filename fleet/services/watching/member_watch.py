@@ -89,6 +89,7 @@ class MemberWatch:
                 selector="" if resource in _TRANSFORMS else marks.JOB_UID,
                 fields=_FIELDS.get(resource, ""),
                 read=self._read_pod if resource == PODS else _TRANSFORMS.get(resource, _whole),
+                expect=None if resource in _TRANSFORMS else partial(self._expected, resource),
             )
             task = asyncio.run_coroutine_threadsafe(reflector.run(), self._loop)
             task.add_done_callback(partial(_log_end, self._name, resource))
@@ -104,6 +105,25 @@ class MemberWatch:
     def join(self, timeout_s: float) -> None:
         """Waits until nothing of this watch is being written."""
         self._inbox.join(timeout_s)
+
+    async def _expected(self, resource: Resource) -> frozenset[event_handlers.Key]:
+        """The attempts that must be in a list that is requested now; waits for the database if that is away."""
+        while True:
+            try:
+                return await self._loop.run_in_executor(engine.writers(), self._read_expected, resource)
+            except DATABASE_AWAY as e:
+                log.warning("%s: the database does not answer; its list waits: %s", self._name, e)
+                await asyncio.sleep(0.2 + 0.3 * self._rng.random())
+
+    def _read_expected(self, resource: Resource) -> frozenset[event_handlers.Key]:
+        """In a writer's thread."""
+        try:
+            return event_handlers.expected(self._cluster_id, resource)
+        except DATABASE_AWAY:
+            connection.close()
+            raise
+        finally:
+            connections.give_back()
 
     def _write(self, batches: Batches) -> None:
         """Called by a writer, with one batch at a time; again with the rest of it after `Retry`."""

@@ -4,10 +4,9 @@ Each handler runs in transactions of its own, in which it locks the jobs concern
 """
 
 import logging
-import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -32,15 +31,15 @@ class Batch:
 
     listed: bool = False
     """`present` began with a complete list: an object that is not in it does not exist."""
-    began: float = 0.0
-    """When the list was requested, on the monotonic clock."""
+    expected: Collection[event_handlers.Key] = ()
+    """The attempts whose copies were recorded as sent before the list was requested."""
     present: dict[Key, Any] = field(default_factory=dict)
     deleted: list[Item] = field(default_factory=list)
 
     def add(self, delivery: Delivery) -> None:
         match delivery:
-            case Listed(items=items, began=began):
-                self.listed, self.began = True, began
+            case Listed(items=items, expected=expected):
+                self.listed, self.expected = True, expected or ()
                 self.present = {item.key: item.value for item in items if item.value is not None}
             case Changed(item=item, gone=True):
                 self.present.pop(item.key, None)
@@ -68,8 +67,8 @@ def deliver(cluster_id: int, batches: Batches, pod_keys: set[event_handlers.Key]
             if batch.present:
                 followed |= _report(handler.on_update, cluster_id, resource, list(batch.present.values()), now)
             if batch.listed:
-                requested = now - timedelta(seconds=time.monotonic() - batch.began)
-                handler.on_resync(cluster_id, resource, _keys(batch.present.values()), requested, now)
+                missing = set(batch.expected) - _keys(batch.present.values())
+                handler.on_resync(cluster_id, resource, missing, now)
         if refusals and refusals.present:
             isolation.apart(
                 "follow.refusals", list(refusals.present.values()), partial(_on_refusals, handler, cluster_id, now)

@@ -5,8 +5,8 @@ only if it belongs to the job's current attempt. A copy of any other attempt, or
 Everything is idempotent: the same report twice changes nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -39,8 +39,6 @@ from jobs.services.lifecycle import charges, provenance, sizes, state_preservati
 from jobs.services.lifecycle.locks import lock_owners
 from jobs.services.scheduling import loop
 
-_CLOCK_SKEW = timedelta(seconds=2)
-"""How far the clocks of a worker and a watcher may differ."""
 _STOPPING = (Job.State.RECLAIMING, Job.State.SUSPENDED)
 """States in which only one report of a copy counts: that it had succeeded before it was stopped."""
 _FOLLOWED = (*Job.ON_MEMBER, *Job.WAITING, *_STOPPING)
@@ -109,22 +107,21 @@ class JobEventHandler:
         for key, _ in copies:
             _handle_missing_copy(cluster_id, key, now)
 
-    def on_resync(
-        self, cluster_id: int, resource: Resource, present: set[Key], requested_at: datetime, now: datetime
-    ) -> None:
-        """After a complete list: handles copies that are missing from it, because they were deleted while no watch was open.
-
-        Copies that were created after the list was requested are not expected in it.
+    def expected(self, cluster_id: int, resource: Resource) -> Collection[Key]:
+        """The attempts whose copies were recorded as sent: each was created before that, so that a list that is requested now
+        has it. Which of the two is older is not a matter of clocks, which differ and step.
         """
         matching = Work.objects.filter(
             cluster_id=cluster_id,
             api_version=resource.api_version,
             kind=resource.kind,
             state__in=[Work.State.APPLIED, Work.State.WITHDRAWING],
-            applied_at__lt=requested_at - _CLOCK_SKEW,
         )
-        missing = [key for key in matching.values_list("job_uid", "attempt") if key not in present]
-        isolation.each("follow.resync", missing, lambda key: _handle_missing_copy(cluster_id, key, now), now)
+        return list(matching.values_list("job_uid", "attempt"))
+
+    def on_resync(self, cluster_id: int, resource: Resource, missing: Collection[Key], now: datetime) -> None:
+        """Handles copies that were deleted while no watch was open."""
+        isolation.each("follow.resync", sorted(missing), lambda key: _handle_missing_copy(cluster_id, key, now), now)
 
     def on_refusals(self, cluster_id: int, refusals_: Sequence[ObservedRefusal], now: datetime) -> None:
         refusals.record(cluster_id, refusals_, now)

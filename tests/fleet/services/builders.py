@@ -34,8 +34,11 @@ class Notes:
     def on_delete(self, cluster_id, resource, objects, now):
         self.heard += [("vanished", o["metadata"]["name"]) for o in objects]
 
-    def on_resync(self, cluster_id, resource, present, asked, now):
-        self.heard.append(("synced", present))
+    def expected(self, cluster_id, resource):
+        return ()
+
+    def on_resync(self, cluster_id, resource, missing, now):
+        self.heard.append(("synced", missing))
 
     def on_refusals(self, cluster_id, refusals, now):
         self.heard += [("refused", refusal.name, refusal.reason) for refusal in refusals]

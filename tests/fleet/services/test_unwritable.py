@@ -69,9 +69,9 @@ class Choosy:
         self.heard |= {each["metadata"]["name"] for each in objects if int(each["spec"]["n"]) >= 0}
 
     def on_delete(self, *_):
-        pass
+        return ()
 
-    on_resync = on_pods_changed = on_refusals = on_delete
+    expected = on_resync = on_pods_changed = on_refusals = on_delete
 
 
 def test_it_hands_over_what_is_sound_when_one_object_is_not(north, watching):

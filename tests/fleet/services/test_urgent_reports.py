@@ -55,7 +55,7 @@ def test_a_status_that_cannot_be_read_is_not_urgent():
 
 def test_what_was_deleted_and_whole_lists_are_urgent():
     assert reports.is_urgent(changed(PODS, pod("Running").item.value, gone=True))
-    assert reports.is_urgent(Listed(NODES, [], 0.0))
+    assert reports.is_urgent(Listed(NODES, []))
     assert not reports.is_urgent(changed(CRDS, None))
 
 

@@ -237,12 +237,25 @@ def test_it_calls_handlers_for_jobs_that_come_and_go(north, watching, notes):
     api(north).create(PYTORCH_JOBS.path("team"), pytorch_job())
     join(north)
     watching()
-    eventually(lambda: ("synced", {(JOB, 1)}) in notes.heard)
+    eventually(lambda: ("synced", set()) in notes.heard)
     assert notes.heard[0] == ("observed", "llama")
     api(north).create(PYTORCH_JOBS.path("team"), pytorch_job("foreign", {}))
     api(north).delete(PYTORCH_JOBS.path("team", "llama"))
     eventually(lambda: ("vanished", "llama") in notes.heard)
     assert ("observed", "foreign") not in notes.heard
+
+
+def test_it_requests_a_list_once_it_knows_what_must_be_in_it(north, watching, notes, monkeypatch):
+    def create_meanwhile(*_):
+        eventually(lambda: api(north).create(PYTORCH_JOBS.path("team"), pytorch_job()))
+        return [(JOB, 1), (JOB, 2)]
+
+    monkeypatch.setattr(notes, "expected", create_meanwhile)
+    serve(north, PYTORCH_JOBS)
+    join(north)
+    watching()
+    eventually(lambda: ("synced", {(JOB, 2)}) in notes.heard)
+    assert notes.heard[0] == ("observed", "llama")
 
 
 def test_it_calls_handlers_for_pods_after_their_rows_are_written(north, watching, notes):

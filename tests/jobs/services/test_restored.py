@@ -38,12 +38,12 @@ def status_of(condition: str) -> dict:
 
 def report(member: PassiveMember, condition: str = "") -> None:
     """A whole list of the member, as its watch begins with."""
+    handler, expected = JobEventHandler(), set(JobEventHandler().expected(member.cluster.pk, PYTORCH_JOBS))
     found = [{**each, "status": status_of(condition)} for each in member.items(PYTORCH_JOBS)]
     now = timezone.now()
-    JobEventHandler().on_update(member.cluster.pk, PYTORCH_JOBS, found, now)
+    handler.on_update(member.cluster.pk, PYTORCH_JOBS, found, now)
     keys = {(work.job_uid, work.attempt) for work in Work.objects.filter(cluster=member.cluster) if found}
-    later = now + timedelta(minutes=1)
-    JobEventHandler().on_resync(member.cluster.pk, PYTORCH_JOBS, keys, later, later)
+    handler.on_resync(member.cluster.pk, PYTORCH_JOBS, expected - keys, now + timedelta(minutes=1))
 
 
 def work(members: list[PassiveMember]) -> None:

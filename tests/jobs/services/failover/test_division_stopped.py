@@ -184,8 +184,9 @@ def test_a_failed_share_whose_copy_is_cleaned_up_moves_as_a_failure(swept):
 def test_a_share_whose_copy_vanished_moves_alone(swept):
     resource = books.resource("sweep")
     cluster = Work.objects.get(attempt=2).cluster_id
-    Work.objects.update(applied_at=timezone.now() - timedelta(minutes=1))
-    JobEventHandler().on_resync(cluster, resource, set(), timezone.now(), timezone.now())
+    handler = JobEventHandler()
+    missing = [(uid, attempt) for uid, attempt in handler.expected(cluster, resource) if attempt == 2]
+    handler.on_resync(cluster, resource, missing, timezone.now())
     job = Job.objects.get()
     assert (job.state, brief(job)) == ("Moving", [(1, "north", 4, 6, "Running"), (2, "south", 0, 0, "Lost")])
     assert (outcomes(), Work.objects.get(attempt=2).state) == ({1: "", 2: "Vanished"}, "Withdrawing")

@@ -109,8 +109,8 @@ def pods(running, *phases: str) -> None:
 def missed(running) -> str:
     """The member's next list is without the copy."""
     later = timezone.now() + timedelta(minutes=1)
-    Work.objects.update(applied_at=timezone.now())
-    JobEventHandler().on_resync(running.cluster.pk, PYTORCH_JOBS, set(), later, later)
+    missing = JobEventHandler().expected(running.cluster.pk, PYTORCH_JOBS)
+    JobEventHandler().on_resync(running.cluster.pk, PYTORCH_JOBS, missing, later)
     return books.job("llama").state
 
 

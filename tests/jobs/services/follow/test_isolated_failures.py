@@ -304,7 +304,8 @@ def test_a_copy_that_is_missing_and_raises_stops_no_other(monkeypatch):
     Work.objects.update(state="Applied", applied_at=LONG_AGO)
     bad = books.job("bad").uid
     poison(monkeypatch, (status, "_handle_missing_copy"), lambda cluster, key, now: key[0] == bad)
-    status.JobEventHandler().on_resync(Cluster.objects.get().pk, books.resource("bad"), set(), NOW, NOW)
+    handler, cluster, resource = status.JobEventHandler(), Cluster.objects.get().pk, books.resource("bad")
+    handler.on_resync(cluster, resource, handler.expected(cluster, resource), NOW)
     assert names(state="Placed")() == {"bad"}
 
 
