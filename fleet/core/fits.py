@@ -65,6 +65,11 @@ def chosen(labels: Mapping[str, str], offer: Offer, asked: str = "") -> str:
     return RESERVATION if offer.certain else NODE_FIT
 
 
+def is_switched_off(labels: Mapping[str, str]) -> bool:
+    """Whether the cluster's label selects another fit than reservations."""
+    return labels.get(FIT) in (AGGREGATE, NODE_FIT)
+
+
 def fault(fit: str) -> str:
     """What is wrong with the word; empty: nothing."""
     return "" if fit in FITS else f"must be one of {', '.join(FITS)}, not {fit!r}"

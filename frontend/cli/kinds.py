@@ -10,6 +10,8 @@ from frontend.cli import human
 Item = dict[str, Any]
 Cell = Callable[[Item, datetime], object]
 NAMESPACE = "NAMESPACE"
+FIT, FITS_WITHOUT = "convoy.dev/fit", ("Aggregate", "NodeFit")
+"""The label of a cluster that selects how gangs are fitted there, and its values that hold no reservations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,12 @@ def _cluster_state(item: Item, now: datetime) -> str:
     return ",".join([str(item["state"]), *suffixes])
 
 
+def _reservation(item: Item, now: datetime) -> str:
+    """Disabled where the cluster cannot hold reservations, or its label says that it is not to."""
+    is_off = (item.get("labels") or {}).get(FIT) in FITS_WITHOUT
+    return "Disabled" if is_off or item.get("reservations") else "Enabled"
+
+
 def _node_state(item: Item, now: datetime) -> str:
     return ("Ready" if item.get("ready") else "NotReady") + (",Cordoned" if item.get("unschedulable") else "")
 
@@ -166,8 +174,8 @@ CLUSTERS = Kind(
         "NODES": _ready,
         "GPUS FREE": _gpus_free,
         "VERSION": value("version"),
-        "SCHEDULER": value("scheduler"),
-        "RESERVATION": lambda item, now: "Disabled" if item.get("reservations") else "Enabled",
+        "SCHEDULER": lambda item, now: item.get("scheduler") or "Unknown",
+        "RESERVATION": _reservation,
         "HEARTBEAT": age("last_heartbeat"),
     },
     {"REGION": value("region"), "ZONE": value("zone"), "CPU FREE": lambda item, now: free_of(item, "cpu"),

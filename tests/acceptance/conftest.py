@@ -1,5 +1,19 @@
 """Statements of what Convoy does, each a test named by its number: 1.2 is TFJobs on Volcano, 1.3 GPU topology, and so on."""
 
+import pytest
+from django.utils import timezone
+
+from fleet.services.authorization import access
+from tests.cli.builders import Convoy
 from tests.support.fixtures import unswept, worker, world
 
 __all__ = ["unswept", "worker", "world"]
+
+
+@pytest.fixture
+def convoy(live_server, admin, tmp_path):
+    """The real command, against the real server, as ada."""
+    _, token = access.mint(admin, "cli", life=None, now=timezone.now())
+    run = Convoy(tmp_path, live_server.url)
+    run.env["CONVOY_TOKEN"] = token
+    return run

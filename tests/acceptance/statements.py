@@ -36,12 +36,16 @@ KUBEAI = "tests/clients/test_kubeai.py::test_it_hears_the_notice_saves_and_leave
 PODS = "tests/jobs/services/dispatch/test_pod_groups.py"
 
 FLEET = (
-    Statement("1.0.1", "Clusters are listed with version, scheduler and whether reservation is enabled", by="kubectl"),
+    Statement(
+        "1.0.1", "Clusters are listed with version, scheduler and whether reservation is enabled", by="kubectl, convoy"
+    ),
     Statement("1.0.2", "A second quota tree, or one outside kube-system, is refused with a reason", by="kubectl"),
     Statement("1.0.3", "A root whose min is not its max is refused", by="kubectl"),
     Statement("1.0.4", "Queues are listed by name and age, one for each node of the tree", by="kubectl"),
     Statement(
-        "1.0.5", "A job queues in the leaf of its namespace; a namespace in none, or in two, has a stated outcome"
+        "1.0.5",
+        "A job queues in the leaf of its namespace; a namespace in none, or in two, has a stated outcome",
+        by="kubectl",
     ),
     Statement("1.0.6", "With max-jobs 1 one job runs, and its end, deletion or suspension releases the next"),
     Statement("1.0.7", "Above max a job stays queued, with queue, resource, used, requested and max"),
@@ -64,7 +68,7 @@ FLEET = (
     Statement("1.0.17", "Pods of all members are listed; one that is away is a line of warning", by="kubectl amc"),
     Statement("1.0.18", "Status and logs of the member show on the fleet's object", by="REST"),
     Statement("1.0.19", "A member that cannot start all pods in time gives the job back, and the next is tried"),
-    Statement("1.0.20", "A queue goes by priority, then time; positions are shown", by="kubectl"),
+    Statement("1.0.20", "A queue goes by priority, then time; positions are shown", by="kubectl, convoy"),
 )
 ELASTIC = (
     Statement("1.1.1", "Best-effort pods are counted as reclaimable, in a column of their own", lacks="not built"),
@@ -152,11 +156,9 @@ VOLCANO = (
     ),
     Statement("1.2.3", "schedulerName volcano at any level makes Volcano's pods and PodGroup"),
     Statement("1.2.4", "Pods are not created until the PodGroup is Inqueue", SIMULATED),
-    Statement(
-        "1.2.5", "Affinity of parameter servers and workers", SIMULATED, lacks="has no control without the annotation"
-    ),
+    Statement("1.2.5", "Affinity of parameter servers and workers", SIMULATED),
     Statement("1.2.6", "A leaf of the fleet is Volcano's queue of that name; a closed queue refuses"),
-    Statement("1.2.7", "Fair shares between users; packing leaves fewer nodes partly used than spreading", RULES),
+    Statement("1.2.7", "Fair shares between users; packing leaves fewer nodes partly used than spreading"),
     Statement("1.2.8", "Roles are never split over clusters, so that TF_CONFIG stays valid"),
     Statement(
         "1.2.9", "Success is the chief's, worker 0's or all workers'; failures follow the restart policy", SIMULATED

@@ -91,21 +91,42 @@ def amc(ada):
     return Amc(ada.file)
 
 
-def test_1_0_1_get_clusters_lists_versions_and_schedulers_and_where_reservation_is_enabled(world, ada):
+def test_1_0_1_get_clusters_lists_versions_and_schedulers_and_where_reservation_is_enabled(world, ada, convoy):
     world.member("ack", 1, serves=HOLDING, scheduler="kube-scheduler:v1.31.0-aliyun.6.8.0.1")
     world.member("early", 1, serves=HOLDING, scheduler="kube-scheduler:v1.31.0-aliyun.6.7.9.1")
     world.member("koordinator", 1, serves=HOLDING)
     world.member("old", 1, serves=HOLDING, version="v1.27.4")
     world.member("plain", 1)
-    header, *rows = cells(ada.says("get", "clusters"))
-    assert header[:4] == ["NAME", "VERSION", "SCHEDULER", "RESERVATION"]
-    assert [row[:4] for row in rows] == [
+    expected = [
         ["ack", "v1.31.0", "kube-scheduler:v1.31.0-aliyun.6.8.0.1", "Enabled"],
         ["early", "v1.31.0", "kube-scheduler:v1.31.0-aliyun.6.7.9.1", "Disabled"],
         ["koordinator", "v1.31.0", "Unknown", "Enabled"],
         ["old", "v1.27.4", "Unknown", "Disabled"],
         ["plain", "v1.31.0", "Unknown", "Disabled"],
     ]
+    header, *rows = cells(ada.says("get", "clusters"))
+    assert header[:4] == ["NAME", "VERSION", "SCHEDULER", "RESERVATION"]
+    assert [row[:4] for row in rows] == expected
+    assert by_convoy(convoy) == expected
+
+
+def by_convoy(convoy) -> list[list[str]]:
+    """Name, version, scheduler and reservation, as `convoy get clusters` prints them."""
+    header, *rows = cells(convoy("get", "clusters").out)
+    assert header[-4:] == ["VERSION", "SCHEDULER", "RESERVATION", "HEARTBEAT"]
+    return [[row[0], *row[-4:-1]] for row in rows]
+
+
+def test_1_0_1_reservation_is_switched_on_and_off_and_only_on_where_the_cluster_can(world, ada, convoy):
+    world.member("ack", 4, 4, serves=HOLDING, scheduler="kube-scheduler:v1.31.0-aliyun.6.8.0.1")
+    world.member("plain", 1)
+    assert convoy("cluster", "reservation", "ack", "--off").code == 0
+    assert [row[-1] for row in by_convoy(convoy)] == ["Disabled", "Disabled"]
+    assert [row[3] for row in cells(ada.says("get", "clusters"))[1:]] == ["Disabled", "Disabled"]
+    ada.says("label", "cluster", "ack", "convoy.dev/fit=Reservation", "--overwrite")
+    assert [row[-1] for row in by_convoy(convoy)] == ["Enabled", "Disabled"]
+    refused = convoy("cluster", "reservation", "plain")
+    assert refused.code == 1 and "does not serve scheduling.koordinator.sh/v1alpha1 Reservation" in refused.err
 
 
 @pytest.mark.parametrize("policy", [POLICY, TWIN], ids=["one.alibabacloud.com", "karmada.io"])

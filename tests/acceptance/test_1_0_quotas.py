@@ -6,10 +6,9 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.errors import ConvoyError
 from jobs.models import Job
 from quotas.models import Queue
-from quotas.services import queues, trees
+from quotas.services import queues
 from tests.quotas.core.builders import manifest, quota
 from tests.support import books
 from tests.support.amc import cells
@@ -33,13 +32,6 @@ def job(name: str, gpu: int, queue: str = "", priority: int = 0) -> str:
 
 def turn(leaf_name: str, state: Queue.State) -> None:
     queues.set_state(Queue.objects.get(path=f"root/{leaf_name}"), state, by="system", now=timezone.now())
-
-
-def refusal(name: str = "tree", namespace: str = "kube-system", low: object = PLENTY, **fields) -> str:
-    body = manifest(quota("root", low, PLENTY, *fields.get("children", ())), name, namespace)
-    with pytest.raises(ConvoyError) as caught:
-        trees.apply(body, by="ada", now=timezone.now())
-    return caught.value.message
 
 
 def states() -> dict[str, str]:
@@ -79,19 +71,35 @@ def test_1_0_4_get_queue_prints_a_row_for_each_node_named_after_its_path(admin, 
     assert sorted(re.sub(r"-[a-z0-9]{5}$", "", name) for name, _ in rows) == ["root", "root-child-2"]
 
 
-def test_1_0_5_a_job_queues_in_the_leaf_of_its_namespace_and_no_namespace_is_in_two():
-    apply_tree(leaf("child-2", "default"))
-    books.apply(job("llama", 1))
-    assert books.job("llama").leaf == "root/child-2"
-    assert "default" in refusal(children=(leaf("a", "default"), leaf("b", "default")))
+def test_1_0_5_a_job_queues_and_is_charged_in_the_leaf_of_its_namespace(world, admin, tmp_path):
+    world.member("north", 8)
+    apply_tree(leaf("child-2", "default"), leaf("other", "vision"))
+    with served(tmp_path) as door:
+        ada = door.as_user("ada")
+        ada.says("apply", "-f", "-", given=f"{POLICY}---\n{job('llama', 3)}")
+        world.expect("llama", "Running")
+        [unit] = yaml.safe_load(ada.says("get", "queueunits", "-o", "yaml"))["items"]
+    assert unit["spec"]["queue"] == "root/child-2"
+    assert [books.used(f"root/{name}").get(GPU, 0) for name in ("child-2", "other")] == [3, 0]
 
 
-def test_1_0_5_a_namespace_bound_to_no_leaf_has_a_stated_outcome():
-    books.a_cluster()
-    apply_tree(leaf("child-2", "vision"))
-    books.apply(SUSPENDED, job("llama", 1))
-    books.cycle()
-    assert codes() == {"llama": "NoQuotaForNamespace"}
+@pytest.mark.parametrize(("outside", "state"), [("", "Queued"), ("Run", "Running")], ids=["stating nothing", "Run"])
+def test_1_0_5_a_job_of_a_namespace_in_no_leaf_waits_with_the_reason_unless_the_tree_lets_it_run(world, outside, state):
+    world.member("north", 8)
+    apply_tree(leaf("child-2", "vision"), attributes={"outside-jobs": outside} if outside else None)
+    world.apply(POLICY, job("llama", 1))
+    told = {"Queued": "NoQuotaForNamespace", "Running": ""}[state]
+    world.until(lambda: (states()["llama"], codes()["llama"]) == (state, told), f"it is {state}")
+    assert world.copies() == {"north": ["llama"] if state == "Running" else []}
+    assert books.used("root").get(GPU, 0) == 0
+
+
+def test_1_0_5_a_namespace_in_two_leaves_is_refused_with_its_field(admin, tmp_path):
+    tree = manifest(quota("root", PLENTY, PLENTY, leaf("a", "default"), leaf("b", "default")), "tree", "kube-system")
+    with served(tmp_path) as door:
+        refused = door.as_user("ada").refused("apply", "-f", "-", given=yaml.safe_dump(tree))
+    assert "spec.root.children[1].namespaces[0]" in refused and "default is in root/a already" in refused
+    assert not Queue.objects.exists()
 
 
 @pytest.mark.parametrize("ends", ["finishing", "deleting", "suspending"])
@@ -155,7 +163,7 @@ def test_1_0_10_without_suspension_a_job_is_scheduled_at_once_and_with_it_nowher
     world.until(lambda: codes()["waits"] == "SchedulingSuspended", "it is held back")
 
 
-def test_1_0_20_a_queue_goes_by_priority_then_time_and_shows_each_its_position(world, admin, tmp_path):
+def test_1_0_20_a_queue_goes_by_priority_then_time_and_shows_each_its_position(world, admin, tmp_path, convoy):
     world.member("north", 8)
     apply_tree(leaf("team", "default", max={JOBS: 1}))
     world.apply(POLICY, job("runs", 1))
@@ -167,6 +175,10 @@ def test_1_0_20_a_queue_goes_by_priority_then_time_and_shows_each_its_position(w
     where = header.index("POSITION")
     line = sorted((row[where], row[0].removesuffix("-pytorchjob")) for row in rows if row[where].isdigit())
     assert line == [("1", "urgent"), ("2", "first"), ("3", "second")]
+    [team] = [row[0] for row in cells(convoy("get", "queue").out) if row[0].startswith("root-team-")]
+    shown = cells(convoy("get", "queue", team, "-o", "wide").out)
+    assert shown[0][:2] == ["POSITION", "JOB"]
+    assert [row[:2] for row in shown[1:] if row[0].isdigit()] == [[at, f"default/{name}"] for at, name in line]
     world.delete("runs")
     world.expect("urgent", "Running")
 

@@ -124,12 +124,17 @@ def test_1_2_4_pods_are_not_created_until_the_pod_group_leaves_pending(world):
     assert client.get(group)["status"]["phase"] == "Inqueue"
 
 
-def test_1_2_5_one_ps_and_two_workers_that_want_to_be_near_land_on_the_node_that_fits_three(world):
-    world.member("north", 2, 3)
-    applied(world, mnist("near", notes={"volcano.sh/task-topology-affinity": "ps,worker"}, Ps=1, Worker=2))
+@pytest.mark.parametrize("near", [True, False], ids=["wanting to be near", "without a wish"])
+def test_1_2_5_one_ps_and_two_workers_that_want_to_be_near_land_on_the_node_that_fits_three(world, near):
+    world.member("north", 0, 2)
+    manifest = mnist("near", notes={"volcano.sh/task-topology-affinity": "ps,worker"} if near else {}, Ps=1, Worker=2)
+    [server] = manifest["spec"]["tfReplicaSpecs"]["Ps"]["template"]["spec"]["containers"]
+    server["resources"] = {"limits": {"cpu": "1"}}
+    applied(world, manifest)
     world.expect("near", "Running")
-    nodes = {pod["spec"]["nodeName"] for pod in world.pods("north")}
-    assert len(world.pods("north")) == 3 and nodes == {"north-pool1-0"}
+    nodes = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in world.pods("north")}
+    alone = "north-pool1-0" if near else "north-pool0-0"
+    assert nodes == {"near-ps-0": alone, "near-worker-0": "north-pool1-0", "near-worker-1": "north-pool1-0"}
 
 
 def test_1_2_6_a_leaf_of_the_fleet_is_the_queue_of_volcano_of_that_name_and_a_closed_one_refuses(world):

@@ -1,23 +1,11 @@
 """1.3: GPU topology as people see it: on the command line, which speaks to the running server."""
 
 import pytest
-from django.utils import timezone
 
-from fleet.services.authorization import access
 from frontend.cli import human
 from tests.acceptance.builders import POLICY, by_links, gpus_of, linked, mpi_job, near, occupied
-from tests.cli.builders import Convoy
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def convoy(live_server, admin, tmp_path):
-    """The real command, against the real server, as ada."""
-    _, token = access.mint(admin, "cli", life=None, now=timezone.now())
-    run = Convoy(tmp_path, live_server.url)
-    run.env["CONVOY_TOKEN"] = token
-    return run
 
 
 def test_1_3_2_a_topology_node_tells_how_its_gpus_are_linked_and_how_fast(world, as_admin):

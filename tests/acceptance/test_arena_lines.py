@@ -9,11 +9,9 @@ import subprocess
 from functools import partial
 
 import pytest
-from django.utils import timezone
 
 from fleet.kube.resources import NODES
 from fleet.models import Node
-from fleet.services.authorization import access
 from jobs.models import Dependent, Job
 from tests.acceptance.builders import POLICY, label
 from tests.cli.builders import Convoy
@@ -24,15 +22,6 @@ from tests.support.transcripts import Step
 pytestmark = pytest.mark.django_db(transaction=True)
 SLOW = 4.0
 """Of simulated time: the documents' jobs run for 10 minutes, in which many commands have to run."""
-
-
-@pytest.fixture
-def convoy(live_server, admin, tmp_path):
-    """The real command, against the real server, as ada."""
-    _, token = access.mint(admin, "cli", life=None, now=timezone.now())
-    run = Convoy(tmp_path, live_server.url)
-    run.env["CONVOY_TOKEN"] = token
-    return run
 
 
 def shape(text: str) -> list[list[str]]:

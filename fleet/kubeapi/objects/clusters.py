@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from fleet.core import tags
+from fleet.core import fits, tags
 from fleet.core.members import health
 from fleet.errors import FieldFault, InvalidInput, NotFound, invalid
 from fleet.kube.discovery import Served
@@ -79,7 +79,11 @@ class Clusters(RowKind):
     columns = (
         Column("Version", lambda shown, now: shown.get("status", {}).get("kubernetesVersion", "")),
         Column("Scheduler", lambda shown, now: shown.get("status", {}).get("scheduler") or "Unknown"),
-        Column("Reservation", lambda shown, now: _reservation(shown), description="Whether it can hold capacity"),
+        Column(
+            "Reservation",
+            lambda shown, now: _reservation(shown),
+            description="Whether it can hold capacity, and is not told otherwise",
+        ),
         Column("Mode", lambda shown, now: shown.get("spec", {}).get("syncMode", "")),
         Column("Ready", lambda shown, now: _ready(shown)),
         AGE,
@@ -257,7 +261,9 @@ def _agent(row: Cluster) -> Object:
 
 def _capabilities(row: Cluster) -> Object:
     offer = row.offer
-    can = {"enabled": False, "reason": f"it {offer.refusal}"} if offer.refusal else {"enabled": True}
+    off = f"its label {fits.FIT} is {row.labels[fits.FIT]}" if fits.is_switched_off(row.labels) else ""
+    why = f"it {offer.refusal}" if offer.refusal else off
+    can = {"enabled": False, "reason": why} if why else {"enabled": True}
     return {"scheduler": offer.scheduler, "capabilities": {"reservation": can}}
 
 

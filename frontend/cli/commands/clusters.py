@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from frontend.cli import human, session
+from frontend.cli import human, kinds, session
 from frontend.cli.arena import jobs, reading
 from frontend.cli.client import Item, at
 from frontend.cli.commands import get, nodes, whatif
@@ -75,6 +75,20 @@ def tokens(
     run = session.session_of(context)
     run.api.put(at("clusters", name, "short-lived-tokens"), {"on": not off})
     run.screen.line(f"cluster/{name} {'uses what it was joined with' if off else 'is asked for tokens that end'}")
+
+
+@app.command()
+def reservation(
+    context: typer.Context,
+    name: Name,
+    off: Annotated[bool, typer.Option("--off", help="Fit gangs by the fleet's own view of the nodes instead.")] = False,
+) -> None:
+    """Have a cluster reserve a gang's capacity before the job is sent (enableReservation)."""
+    run = session.session_of(context)
+    labels = run.api.get(at("clusters", name))["labels"]
+    fit = "NodeFit" if off else "Reservation"
+    run.api.patch(at("clusters", name), {"labels": {**labels, kinds.FIT: fit}})
+    run.screen.line(f"cluster/{name} {'makes no reservations' if off else 'reserves capacity before jobs are sent'}")
 
 
 @app.command("list")
