@@ -26,7 +26,6 @@ from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberChanged, MemberMissing, MemberRefused
 from fleet.models import Cluster, Identity
 from fleet.services.authorization import namespace_policies
-from fleet.services.clusters import freshness
 from fleet.services.members import event_handlers, impersonation, member_clients
 from jobs import metrics, tracing
 from jobs.core.division import shares as parts
@@ -172,10 +171,8 @@ def _act_on_state(work: Work, job: Job | None, clock: Clock) -> None:
         _suspend(work, job, clock)
     elif work.state == State.APPLIED:
         resizing.carry_out(_client(work, clock), work, job, clock)
-    elif freshness.predates_gap(work.cluster, work.created_at, clock()):
-        raise NotYet(
-            f"it was placed before a gap in watching {work.cluster.name}, whose current state is not known yet"
-        )
+    elif why_not := unreached.reason_not_to_send(work, job, clock()):
+        raise NotYet(why_not)
     elif work.state == State.SENDING or _may_be_sent(work, job, clock()):
         _send(work, job, clock)
 

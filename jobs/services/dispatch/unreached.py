@@ -1,4 +1,4 @@
-"""Records whether a member answered a dispatch.
+"""Records whether a member answered a dispatch, and says why nothing is sent to one.
 
 When an unanswered one opens the member's circuit breaker, all jobs waiting for the member get the reason.
 
@@ -11,10 +11,11 @@ from django.db import transaction
 
 from fleet.member.errors import MemberAway
 from fleet.models import Cluster
-from fleet.services.clusters import circuits
+from fleet.services.clusters import circuits, freshness
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs
 from jobs.models import Job, Work
+from jobs.services.lifecycle import fences
 
 _CHUNK = 100
 
@@ -36,6 +37,16 @@ def after_contact(work: Work, now: datetime) -> None:
         circuits.answered(work.cluster, now)
     elif work.cluster.circuit_opened_at is not None:
         circuits.no_contact(work.cluster, now)
+
+
+def reason_not_to_send(work: Work, job: Job, now: datetime) -> str:
+    """Why nothing is sent to the member now, whatever the job waits for. Empty if that may be tried."""
+    cluster = work.cluster
+    if freshness.predates_gap(cluster, work.created_at, now):
+        return f"it was placed before a gap in watching {cluster.name}, whose current state is not known yet"
+    if work.state == Work.State.PENDING and fences.holds_back(job, cluster):
+        return f"{cluster.name} does not answer, and its policy would keep the job there once it may have been sent"
+    return ""
 
 
 def waiting_message(cluster: Cluster) -> str:

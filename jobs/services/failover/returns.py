@@ -34,13 +34,17 @@ def leaves_at(job: Job, cluster: Cluster, fence: Fence | None = None) -> datetim
 
     The toleration of the policy's application failover also applies to a lost cluster. A policy may say that its jobs wait for
     a cluster that does not answer, for good or until the agent there must have stopped the copy; to drain that cluster says
-    that its copies run no more. ``fence`` is that of the cluster, where it was read already.
+    that its copies run no more. Of what was never sent there no copy runs. ``fence`` is that of the cluster, where it was read
+    already.
     """
     spec = spec_of(job)
     tolerated = _tolerated_until(spec, cluster)
     if tolerated is None or spec.unreachable is Unreachable.REPLACE or not _is_cut_off(cluster):
         return tolerated
-    over = (fence or Fence(cluster, [job.uid])).over_at(job, spec)
+    fence = fence or Fence(cluster, [job.uid])
+    if not fence.may_have_copy(job):
+        return tolerated
+    over = fence.over_at(job, spec)
     return max(tolerated, over) if over is not None else None
 
 

@@ -16,6 +16,7 @@ from fleet.db import isolation
 from fleet.models import Cluster, Pod
 from jobs.core.failover.causes import Cause
 from jobs.core.failover.rules import Outcome, PurgeMode
+from jobs.core.policies.unreachable import Unreachable
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs
 from jobs.kinds import registry
@@ -164,12 +165,28 @@ def _leave_lost(cluster: Cluster, jobs: Sequence[Job], now: datetime) -> tuple[i
     rate; a pass may last longer than its lock.
     """
     here = set(lock_jobs(Job.objects.filter(pk__in=[job.pk for job in jobs], cluster=cluster, state__in=Job.ON_MEMBER)))
+    here -= _locked_and_sent(cluster, jobs, now)
     allowed = eviction_rate.allow(cluster, now, len(here))
     condition = division_health.describe_condition(cluster)
     reason = Reason(Code.CLUSTER_LOST, f"{cluster.name} is {condition} and the job's toleration has expired")
     leaving = [job for job in jobs if job.pk in here][:allowed]
     count = sum(failover.leave(job, Outcome.LOST, reason, now, purge=_cluster_purge(job)) for job in leaving)
     return count, allowed == len(here)
+
+
+def _locked_and_sent(cluster: Cluster, jobs: Sequence[Job], now: datetime) -> set[int]:
+    """Those of the jobs that stay after all, because a worker has begun to send their copies meanwhile.
+
+    A worker that begins later waits for this transaction, and then has nothing to send.
+    """
+    careful = [job for job in jobs if spec_of(job).unreachable is not Unreachable.REPLACE]
+    if not careful:
+        return set()
+    uids = [job.uid for job in careful]
+    unsent = Work.objects.filter(job_uid__in=uids, cluster=cluster, state=Work.State.PENDING).order_by("pk")
+    list(unsent.select_for_update(no_key=True).values_list("pk", flat=True))
+    fence = Fence(cluster, uids)
+    return {job.pk for job in careful if returns.may_stay(job, cluster, now, fence)}
 
 
 def _cluster_purge(job: Job) -> PurgeMode:

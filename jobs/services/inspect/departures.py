@@ -41,7 +41,9 @@ def of_lost(name: str) -> Departures:
 
 def _would_wait(job: Job, fence: Fence) -> bool:
     spec = snapshot.spec_of(job)
-    return spec.unreachable is not Unreachable.REPLACE and fence.over_at(job, spec) is None
+    if spec.unreachable is Unreachable.REPLACE or not fence.may_have_copy(job):
+        return False
+    return fence.over_at(job, spec) is None
 
 
 def _reason(job: Job, cluster: str) -> Reason:

@@ -9,6 +9,8 @@ from datetime import datetime
 from functools import cached_property
 from uuid import UUID
 
+from django.db.models import Q
+
 from fleet.core.members.fence import Renewals
 from fleet.models import Cluster
 from fleet.services.clusters import agents
@@ -27,6 +29,10 @@ class Fence:
     def __init__(self, cluster: Cluster, uids: Collection[UUID] | None = None) -> None:
         self._cluster, self._uids = cluster, uids
 
+    def may_have_copy(self, job: Job) -> bool:
+        """Whether a copy of the job was sent to the cluster, or a worker has claimed to send one."""
+        return job.uid in self._copies
+
     def over_at(self, job: Job, spec: PolicySpec) -> datetime | None:
         """From when on no copy of the job runs in the cluster if it does not answer. None: one may run on."""
         if spec.unreachable is not Unreachable.FENCE or self._copies.get(job.uid) is not True:
@@ -39,7 +45,8 @@ class Fence:
     @cached_property
     def _copies(self) -> dict[UUID, bool]:
         """The jobs that may have copies in the cluster, and whether all of these are fenced."""
-        rows = Work.objects.filter(cluster_id=self._cluster.pk, state__in=IN_MEMBER)
+        may_be_sent = Q(state__in=IN_MEMBER) | Q(state=Work.State.PENDING) & ~Q(claim="")
+        rows = Work.objects.filter(may_be_sent, cluster_id=self._cluster.pk)
         rows = rows if self._uids is None else rows.filter(job_uid__in=self._uids)
         fenced: dict[UUID, bool] = {}
         for uid, is_fenced in rows.values_list("job_uid", "fenced"):
@@ -58,6 +65,11 @@ def may_run(job: Job, copy: Work, now: datetime) -> bool:
         return False
     over = Fence(copy.cluster, [job.uid]).over_at(job, spec)
     return over is None or over > now
+
+
+def holds_back(job: Job, cluster: Cluster) -> bool:
+    """Whether nothing is to be sent to the cluster, because it does not answer and the job would have to wait for its copy."""
+    return cluster.state == Cluster.State.UNKNOWN and spec_of(job).unreachable is not Unreachable.REPLACE
 
 
 def is_wanted(job: Job, cluster: Cluster, now: datetime) -> bool:

@@ -64,6 +64,7 @@ def running_under(text: str) -> None:
     apply(text, pytorch_job("llama"))
     assert loop.run(timezone.now) == 1
     a_cluster("south", gpus=3)
+    books.sent()
 
 
 def test_a_job_whose_policy_waits_for_a_lost_cluster_waits_and_leaves_a_drained_one(as_admin):

@@ -8,17 +8,19 @@ from django.utils import timezone
 
 from fleet.models import Cluster, Event
 from fleet.services.clusters import clusters
+from jobs.core.life.works import WorkEvent
 from jobs.core.policies import propagation
 from jobs.core.reasons import Code
 from jobs.models import Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.follow import health
+from jobs.services.inspect import departures
 from jobs.services.lifecycle import works
 from jobs.services.submission import actions
 from tests.jobs.core.policies.builders import KNOWN
 from tests.jobs.services import lost_cluster
 from tests.support import books
-from tests.support.world import POLICY
+from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 UNREACHABLE = "convoy.dev/unreachable-cluster"
@@ -48,6 +50,66 @@ def test_a_job_that_waits_stays_and_says_so_once():
     assert (job.state, job.attempt, str(job.cluster)) == ("Running", 1, "north")
     assert job.reason["code"] == Code.WAITING_FOR_CLUSTER and "draining or detaching north" in job.reason["message"]
     assert Event.objects.get(reason="WaitsForCluster").count == 1
+
+
+@pytest.fixture(params=["Wait", "Fence"])
+def placed(request):
+    """The work of a job that was placed on north, which then fell silent."""
+    lost_cluster.a_fleet()
+    books.apply(policy(request.param), pytorch_job("llama"))
+    lost_cluster.cycle()
+    books.a_cluster("south")
+    lost_cluster.north(Cluster.State.UNKNOWN)
+    Cluster.objects.filter(name="north").update(watched_since=timezone.now(), watched_until=timezone.now())
+    return Work.objects.get()
+
+
+def test_a_job_that_was_never_sent_is_placed_elsewhere(placed):
+    assert list(departures.of_lost("north").leaving) == [books.job("llama").pk]
+    check()
+    assert Work.objects.get().state == "Gone"
+    lost_cluster.cycle()
+    job = books.job("llama")
+    assert (job.state, job.attempt, str(job.cluster)) == ("Placed", 2, "south")
+    assert works.older_copy(Work.objects.get(attempt=2), job, may_run=lambda copy: True) is None
+
+
+def test_nothing_is_sent_to_a_cluster_that_is_known_to_be_silent(placed):
+    dispatcher.push(placed.pk, timezone.now)
+    assert Work.objects.get().state == "Pending" and "north does not answer" in books.job("llama").reason["message"]
+    check()
+    assert books.job("llama").state == "Moving"
+
+
+def test_a_job_stays_while_a_worker_may_be_sending_it(placed):
+    mine = works.claim(placed.pk, timezone.now())
+    check()
+    assert (books.job("llama").state, str(books.job("llama").cluster)) == ("Placed", "north")
+    assert works.advance(mine, WorkEvent.BEGUN)
+    works.give_back(mine, timezone.now(), message="no answer")
+    check()
+    assert (books.job("llama").state, str(books.job("llama").cluster)) == ("Placed", "north")
+
+
+def test_a_job_that_is_about_to_leave_stays_if_its_copy_is_sent_first(placed, monkeypatch):
+    """Between the look at all jobs and the transaction in which they leave."""
+    leave = health._leave_lost
+
+    def send_first(*about):
+        assert works.advance(works.claim(placed.pk, timezone.now()), WorkEvent.BEGUN)
+        return leave(*about)
+
+    monkeypatch.setattr(health, "_leave_lost", send_first)
+    check()
+    assert (books.job("llama").state, Work.objects.get().state) == ("Placed", "Sending")
+
+
+def test_a_worker_that_comes_too_late_sends_nothing(placed):
+    late = works.claim(placed.pk, timezone.now())
+    works.give_back(late, timezone.now())
+    check()
+    assert books.job("llama").state == "Moving"
+    assert not works.advance(late, WorkEvent.BEGUN)
 
 
 @pytest.mark.parametrize("value", ["Replace", ""])
