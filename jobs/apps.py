@@ -18,7 +18,9 @@ class JobsConfig(AppConfig):
         from jobs.services.failover import restored
         from jobs.services.follow import status
         from jobs.services.inspect import copy_events
-        from jobs.services.scheduling import demand_provider, rejections, unreadable_rows
+        from jobs.services.scheduling import unreadable_rows
+        from jobs.services.scheduling.decisions import rejections
+        from jobs.services.scheduling.demand import demand_provider
 
         status.register()
         copy_events.register()

@@ -17,7 +17,7 @@ from fleet.services.authorization import access
 from jobs.api.serializers import visible_name
 from jobs.api.views import UID
 from jobs.models import Job
-from jobs.services.scheduling import estimates, queueing
+from jobs.services.scheduling.demand import estimates, queueing
 from jobs.services.submission import queue_moves
 from quotas import queries
 

@@ -17,7 +17,7 @@ from fleet.kubeapi.objects.kinds import Change, RowKind, stamp
 from jobs.kinds import registry
 from jobs.kubeapi.decisions import former_spelling, spelled
 from jobs.models import Job
-from jobs.services.scheduling import estimates, queueing
+from jobs.services.scheduling.demand import estimates, queueing
 from jobs.services.submission import queue_moves
 from quotas.core.amounts import format_quantity
 from quotas.core.estimate import Estimate

@@ -47,7 +47,7 @@ class Job(models.Model):
     elastic = models.BooleanField(default=False, db_default=False)
     """The scheduler may resize it while it runs (`jobs.core.resizing.elastic`)."""
     resize = models.JSONField(null=True, blank=True)
-    """A growth that waits: ``{sizes: {role: replicas}, by, at, reason}``; `jobs.services.scheduling.growth` decides it."""
+    """A growth that waits: ``{sizes: {role: replicas}, by, at, reason}``; decided in `jobs.services.scheduling.decisions`."""
     shrinks = models.JSONField(null=True, blank=True)
     """Pods it gave back for preemptors a moment ago: ``[{job, to, attempt, sizes: {role: [before, after]}, at, until}]``."""
     priority = models.IntegerField(default=0)
@@ -66,7 +66,7 @@ class Job(models.Model):
     charged_at = models.DateTimeField(null=True, blank=True)
     """Since when its leaf is charged for it, or was the last time."""
     reclaim = models.JSONField(null=True, blank=True)
-    """While it makes room, and until it is placed again: for whom, why, until when; `jobs.services.scheduling.preemption`."""
+    """While it makes room, and until it is placed again: for whom, why, until when (`jobs.services.scheduling.decisions`)."""
     claimed_at = models.DateTimeField(null=True, blank=True)
     """When other queues' jobs were stopped so that it may borrow: it has this right once (`quotas.core.borrowers`)."""
     policy = models.ForeignKey("jobs.Policy", null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs")

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from fleet.models import Cluster, Pod
 from jobs.models import Attempt, Job
-from jobs.services.scheduling import budgets
+from jobs.services.scheduling.demand import budgets
 from jobs.services.submission import actions, manifests, submit
 from quotas.models import Queue
 from quotas.services import queues, trees

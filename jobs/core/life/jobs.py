@@ -85,7 +85,7 @@ JOB = Machine(
     transitions={
         JobEvent.SUBMITTED: _rule(_S.QUEUED, frozenset(), "submission.submit"),
         JobEvent.SUBMITTED_SUSPENDED: _rule(_S.SUSPENDED, frozenset(), "submission.submit"),
-        JobEvent.PLACED: _rule(_S.PLACED, WAITING, "scheduling.apply"),
+        JobEvent.PLACED: _rule(_S.PLACED, WAITING, "scheduling.decisions.apply"),
         JobEvent.SENT: _rule(_S.DISPATCHED, frozenset({_S.PLACED, _S.DISPATCHED}), "dispatch.dispatcher", "follow.status"),
         JobEvent.RUNS: _rule(_S.RUNNING, ON_MEMBER, "follow.status"),
         JobEvent.FAILED_IN_MEMBER: _rule(_S.BACKOFF, ON_MEMBER, "follow.status"),
@@ -104,8 +104,8 @@ JOB = Machine(
             _S.DISPATCHED, ON_MEMBER | WAITING | {_S.RECLAIMING}, "failover.restored"
         ),
         # From Reclaiming too, because a later plan may evict the job for a second preemptor as well.
-        JobEvent.EVICTED: _rule(_S.RECLAIMING, ON_MEMBER | WAITING | {_S.RECLAIMING}, "scheduling.preemption"),
-        JobEvent.MADE_ROOM: _rule(_S.QUEUED, frozenset({_S.RECLAIMING}), "scheduling.preemption"),
+        JobEvent.EVICTED: _rule(_S.RECLAIMING, ON_MEMBER | WAITING | {_S.RECLAIMING}, "scheduling.decisions.preemption"),
+        JobEvent.MADE_ROOM: _rule(_S.QUEUED, frozenset({_S.RECLAIMING}), "scheduling.decisions.preemption"),
         JobEvent.SUSPENDED: _rule(_S.SUSPENDED, LIVE - {_S.SUSPENDED}, "submission.actions"),
         JobEvent.RESUMED: _rule(_S.QUEUED, frozenset({_S.SUSPENDED}), "submission.actions"),
         JobEvent.RESTARTED: _rule(

@@ -70,7 +70,7 @@ WORK = Machine(
     states=tuple(state.value for state in WorkState),
     terminal=frozenset(),
     transitions={
-        WorkEvent.PLACED: _rule(_S.PENDING, frozenset(), "scheduling.apply"),
+        WorkEvent.PLACED: _rule(_S.PENDING, frozenset(), "scheduling.decisions.apply"),
         WorkEvent.RESTARTED: _rule(_S.PENDING, frozenset(), "submission.restarts"),
         WorkEvent.ADOPTED: _rule(_S.APPLIED, frozenset(), "failover.restored"),
         WorkEvent.LEFTOVER_FOUND: _rule(_S.WITHDRAWING, frozenset(), "follow.member_copies"),
@@ -84,7 +84,7 @@ WORK = Machine(
         WorkEvent.RESUMED_IN_MEMBER: _rule(_S.SUSPENDING, frozenset({_S.SUSPENDED}), "follow.status"),
         WorkEvent.WITHDRAWN: _rule(_S.WITHDRAWING, _STANDING | {_S.KEPT}, "lifecycle.works"),
         WorkEvent.SUPERSEDED: _rule(
-            _S.WITHDRAWING, _STANDING, "lifecycle.works", "failover.restored", "scheduling.apply", "follow.status"
+            _S.WITHDRAWING, _STANDING, "lifecycle.works", "failover.restored", "scheduling.decisions.apply", "follow.status"
         ),
         # Also from Gone, which is not terminal: a paused worker may still create the copy, or the member may restore it.
         WorkEvent.STRAY: _rule(

@@ -28,7 +28,8 @@ from jobs.runtime import notices
 from jobs.runtime.notices import JobRecord, PodRecord, Scope
 from jobs.services.lifecycle import sizes
 from jobs.services.lifecycle.locks import lock_jobs
-from jobs.services.scheduling import loop, preemption
+from jobs.services.scheduling import loop
+from jobs.services.scheduling.decisions import preemption
 from jobs.services.submission import resizing
 
 Key = tuple[UUID, int]

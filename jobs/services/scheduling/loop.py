@@ -28,19 +28,12 @@ from jobs.core.scheduling.scheduler import Scheduler
 from jobs.core.scheduling.small_starts import find_small_start
 from jobs.services.failover import returns
 from jobs.services.lifecycle import cycle_requests, dependencies
-from jobs.services.scheduling import (
-    apply,
-    entitlements,
-    growth,
-    lease,
-    preemption,
-    shrinking,
-    small_starts,
-    unreadable_rows,
-)
+from jobs.services.scheduling import unreadable_rows
 from jobs.services.scheduling.cache import SchedulerCache
 from jobs.services.scheduling.cycle_report import CycleReport
-from jobs.services.scheduling.rejections import Written
+from jobs.services.scheduling.decisions import apply, growth, lease, preemption, shrinking, small_starts
+from jobs.services.scheduling.decisions.rejections import Written
+from jobs.services.scheduling.demand import entitlements
 
 log = get_logger(__name__)
 

@@ -13,7 +13,7 @@ from jobs import snapshot
 from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.types import AdmittedGang
 from jobs.core.preemption.cost import Loss
-from jobs.services.scheduling import demand_provider
+from jobs.services.scheduling.demand import demand_provider
 
 
 class PreemptionCandidates:

@@ -18,7 +18,7 @@ from jobs.core.admission.backfill_policy import RuntimeEstimates
 from jobs.core.division import shares
 from jobs.core.scheduling.backfill_reservation import Run, Runs
 from jobs.models import Job
-from jobs.services.scheduling import use
+from jobs.services.scheduling.demand import use
 from quotas.core import recent_use
 
 _ENDED = recent_use.REMEMBERED

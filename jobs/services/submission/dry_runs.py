@@ -19,7 +19,9 @@ from jobs.core.preemption.planner import Eviction
 from jobs.core.reasons import Reason
 from jobs.core.scheduling.scheduler import Scheduler
 from jobs.models import Job
-from jobs.services.scheduling import estimates, preemption, runtimes
+from jobs.services.scheduling import runtimes
+from jobs.services.scheduling.decisions import preemption
+from jobs.services.scheduling.demand import estimates
 from jobs.services.scheduling.plan_failures import guard
 from jobs.services.submission import submit
 from jobs.services.submission.submit import Applied

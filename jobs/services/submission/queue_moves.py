@@ -4,7 +4,7 @@ from datetime import datetime
 
 from fleet.errors import invalid
 from jobs.models import Job
-from jobs.services.scheduling import priorities, queueing
+from jobs.services.scheduling.demand import priorities, queueing
 from quotas import queries
 from quotas.services import scopes
 

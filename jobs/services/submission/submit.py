@@ -43,7 +43,7 @@ from jobs.services.lifecycle import (
     volume_claims,
     workload_policy,
 )
-from jobs.services.scheduling import entitlements, priorities, queueing
+from jobs.services.scheduling.demand import entitlements, priorities, queueing
 from jobs.services.submission import actions, deadlines, policy_claims, resizing, restarts, spec_changes
 from jobs.services.submission.references import References
 from quotas.core import parsing as quota_trees

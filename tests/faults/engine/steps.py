@@ -16,7 +16,7 @@ from typing import Any
 
 WAITS_S = 10.0
 """The engine is gone or stuck: go on."""
-PLAN = "jobs.services.scheduling.apply:apply_plan"
+PLAN = "jobs.services.scheduling.decisions.apply:apply_plan"
 _FUNCTIONS = (
     ("submit", "jobs.services.submission.submit:apply"),
     ("delete", "jobs.services.submission.actions:delete"),
@@ -31,7 +31,7 @@ _FUNCTIONS = (
     ("pods", "fleet.services.watching.node_pod_sync:NodePodSync.write"),
     ("report", "jobs.services.follow.status:JobEventHandler.on_update"),
     ("leave", "jobs.services.failover.failover:leave"),
-    ("evict", "jobs.services.scheduling.preemption:order_evictions"),
+    ("evict", "jobs.services.scheduling.decisions.preemption:order_evictions"),
     ("journal", "fleet.changes.journal:append"),
     ("lease", "fleet.services.watching.leases:rebalance"),
     ("look", "fleet.services.clusters.health:check_all"),

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from fleet.models import Grant
 from jobs.models import Job
-from jobs.services.scheduling import estimates
+from jobs.services.scheduling.demand import estimates
 from jobs.services.submission import manifests, submit
 from quotas.models import Queue, QuotaGrant
 from quotas.services import trees

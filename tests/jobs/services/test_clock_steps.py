@@ -22,7 +22,7 @@ from jobs import tasks
 from jobs.models import Job, Work
 from jobs.services.follow import health
 from jobs.services.lifecycle import cycle_requests, works
-from jobs.services.scheduling import lease
+from jobs.services.scheduling.decisions import lease
 from tests.jobs.services import lost_cluster
 from tests.support import books
 from tests.support.world import pytorch_job

@@ -20,8 +20,9 @@ from fleet.services.watching.node_pod_sync import NodePodSync
 from jobs.models import Job, Work
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import cycle_requests
-from jobs.services.scheduling import apply, lease, loop
+from jobs.services.scheduling import loop
 from jobs.services.scheduling.cache import SchedulerCache
+from jobs.services.scheduling.decisions import apply, lease
 from jobs.services.submission import manifests, submit
 from tests.support.books import APIS, GPU
 from tests.support.world import POLICY, pytorch_job

@@ -11,7 +11,8 @@ from fleet.models import Cluster, Event, Lease
 from jobs import metrics
 from jobs.core.settings import SchedulerSettings
 from jobs.models import Attempt, Job, Work
-from jobs.services.scheduling import lease, loop
+from jobs.services.scheduling import loop
+from jobs.services.scheduling.decisions import lease
 from tests.support import books
 from tests.support.world import pytorch_job
 

@@ -12,7 +12,7 @@ from jobs.models import Attempt, Job, Work
 from jobs.services.failover import failover
 from jobs.services.follow import health, sweep
 from jobs.services.follow.status import JobEventHandler
-from jobs.services.scheduling import preemption
+from jobs.services.scheduling.decisions import preemption
 from jobs.services.submission import actions
 from quotas.models import Queue
 from tests.jobs.services.lost_cluster import THROUGH_QUEUE, a_fleet, cycle, north, running

@@ -9,7 +9,7 @@ from jobs.core.scheduling.backfill_reservation import Runs
 from jobs.models import Attempt, DeletedUse, Job
 from jobs.services.lifecycle import deleted_use
 from jobs.services.lifecycle import runs as runs_service
-from jobs.services.scheduling import use
+from jobs.services.scheduling.demand import use
 from jobs.services.series import hours
 from quotas.services import trees
 from tests.jobs.services.resizing import cycle, elastic, resize, runs, size

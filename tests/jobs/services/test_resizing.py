@@ -12,7 +12,7 @@ from fleet.models import Event, Hold
 from fleet.services.clusters import clusters
 from jobs.models import Job
 from jobs.services.follow import sweep
-from jobs.services.scheduling import growth
+from jobs.services.scheduling.decisions import growth
 from tests.jobs.services import resizing as elastic
 from tests.jobs.services.resizing import cycle, order, resize, runs, size, sizes_agree
 from tests.support import books

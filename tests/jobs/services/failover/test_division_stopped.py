@@ -13,8 +13,9 @@ from jobs.services.failover import division
 from jobs.services.follow import division_status, sweep
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import charges
-from jobs.services.scheduling import apply, lease, loop
+from jobs.services.scheduling import loop
 from jobs.services.scheduling.cache import SchedulerCache
+from jobs.services.scheduling.decisions import apply, lease
 from jobs.services.submission import actions
 from tests.support import books, laws
 from tests.support.division import LOST, SPREAD, report_share, sweep_job

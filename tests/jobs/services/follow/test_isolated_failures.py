@@ -22,7 +22,8 @@ from jobs.services.dispatch import dispatcher, pushing
 from jobs.services.failover import failover, returns
 from jobs.services.follow import expiry, health, member_copies, status, sweep
 from jobs.services.lifecycle import charges
-from jobs.services.scheduling import loop, preemption
+from jobs.services.scheduling import loop
+from jobs.services.scheduling.decisions import preemption
 from jobs.services.submission import actions, policy_claims
 from tests.support import books
 from tests.support.world import pytorch_job

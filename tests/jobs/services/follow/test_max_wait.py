@@ -10,7 +10,7 @@ from fleet.models import Event
 from jobs.core.failover.lifecycle import MAX_WAIT, max_wait_s
 from jobs.models import Attempt, Job
 from jobs.services.follow import max_wait, sweep
-from jobs.services.scheduling import preemption
+from jobs.services.scheduling.decisions import preemption
 from jobs.services.submission import actions
 from tests.support import books
 from tests.support.books import GPU

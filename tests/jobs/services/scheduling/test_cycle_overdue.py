@@ -11,7 +11,8 @@ from django.utils import timezone
 from fleet.models import Heartbeat, LeaseRequests
 from fleet.services.operations import lease_requests
 from jobs.services.lifecycle import cycle_requests
-from jobs.services.scheduling import lease, loop
+from jobs.services.scheduling import loop
+from jobs.services.scheduling.decisions import lease
 from tests.jobs.services.broken import Broken, breaks_at
 from tests.support import books
 from tests.support.world import pytorch_job

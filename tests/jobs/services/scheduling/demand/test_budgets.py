@@ -11,7 +11,9 @@ from jobs import snapshot
 from jobs.models import Attempt, DeletedUse, Job
 from jobs.services.failover import failover
 from jobs.services.lifecycle import deleted_use
-from jobs.services.scheduling import budgets, loop, preemption, queueing
+from jobs.services.scheduling import loop
+from jobs.services.scheduling.decisions import preemption
+from jobs.services.scheduling.demand import budgets, queueing
 from jobs.services.submission import actions, manifests, submit
 from quotas.models import Queue
 from quotas.services import trees, views

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from jobs.core.preemption.cost import Loss
 from jobs.models import Job
-from jobs.services.scheduling import demand_provider
+from jobs.services.scheduling.demand import demand_provider
 from jobs.services.submission import manifests, submit
 from quotas import queries
 from quotas.services import trees, usage

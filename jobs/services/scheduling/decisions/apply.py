@@ -34,8 +34,8 @@ from jobs.events import announce_jobs, job_event, record_event
 from jobs.models import Attempt, Binding, Job, Work
 from jobs.services.failover import shares
 from jobs.services.lifecycle import cycle_requests, transitions, works
-from jobs.services.scheduling import lease, preemption, rejections
-from jobs.services.scheduling.rejections import Written
+from jobs.services.scheduling.decisions import lease, preemption, rejections
+from jobs.services.scheduling.decisions.rejections import Written
 from quotas import queries
 from quotas.core.budgets import WhenSpent
 from quotas.models import Queue, QuotaTree

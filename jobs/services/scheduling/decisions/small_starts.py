@@ -17,7 +17,7 @@ from jobs.core.scheduling.small_starts import SmallStart
 from jobs.events import announce_jobs, job_event
 from jobs.models import Job
 from jobs.services.lifecycle import cycle_requests, sizes
-from jobs.services.scheduling import lease
+from jobs.services.scheduling.decisions import lease
 
 _MOST_JOBS, _MOST_SIZES = 20, 32
 """Jobs that are looked at in one cycle, and sizes of each."""

@@ -8,7 +8,7 @@ from django.utils import timezone
 from fleet.models import Event, Pod
 from jobs.core.resizing.elastic import ELASTIC
 from jobs.models import Job, Work
-from jobs.services.scheduling import lease, small_starts
+from jobs.services.scheduling.decisions import lease, small_starts
 from quotas.models import QuotaTree
 from tests.jobs.services import resizing
 from tests.jobs.services.resizing import bind, size, sizes_agree

@@ -37,7 +37,8 @@ from jobs.kinds import registry
 from jobs.models import Job, Work
 from jobs.services.failover import shares
 from jobs.services.lifecycle import transitions, works
-from jobs.services.scheduling import demand_provider, shrinking
+from jobs.services.scheduling.decisions import shrinking
+from jobs.services.scheduling.demand import demand_provider
 from jobs.snapshot_rows import charges_of
 from quotas.core import excess
 from quotas.core.excess import Cause, Surplus

@@ -15,7 +15,7 @@ from jobs.core.preemption import cost
 from jobs.core.preemption.cost import Loss
 from jobs.models import Job
 from jobs.services.lifecycle import flavor_charges
-from jobs.services.scheduling import budgets, use
+from jobs.services.scheduling.demand import budgets, use
 from jobs.snapshot_rows import charge_of
 from quotas.core import amounts
 from quotas.core.candidates import Running, protected_until

@@ -4,7 +4,7 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from jobs.services.scheduling import estimates
+from jobs.services.scheduling.demand import estimates
 from quotas.models import Queue
 from quotas.services import queues
 from tests.support import books

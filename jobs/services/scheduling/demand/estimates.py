@@ -14,7 +14,7 @@ from time import perf_counter
 from jobs import snapshot
 from jobs.core.reasons import AWAITS_JOBS, Code
 from jobs.models import Job
-from jobs.services.scheduling import demand_provider
+from jobs.services.scheduling.demand import demand_provider
 from quotas.core import estimate
 from quotas.core.estimate import Estimate
 from quotas.core.ledger import Ledger

@@ -146,7 +146,7 @@ def _leave_without_leaf(lost: Sequence[Mapping[str, Any]], leaves: Mapping[int, 
     """Running jobs whose leaf is removed: a sentence when that is refused.
 
     Those that stay run on outside the tree, uncharged. Those that are evicted keep their charge, by which the next cycle
-    finds them (`jobs.services.scheduling.preemption`).
+    finds them (`jobs.services.scheduling.decisions.preemption`).
     """
     policies = {job["pk"]: after.nearest(leaves[job["pk"]]).attributes.excess for job in lost}
     refused = [job for job in lost if policies[job["pk"]] is ExcessPolicy.REFUSE]

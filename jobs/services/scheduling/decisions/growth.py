@@ -24,7 +24,7 @@ from jobs.core.scheduling.growth import Grown, Growth, GrowthPlan, Spare
 from jobs.events import announce_jobs, job_event
 from jobs.models import Attempt, Job, Work
 from jobs.services.lifecycle import cycle_requests, sizes
-from jobs.services.scheduling import apply, lease
+from jobs.services.scheduling.decisions import apply, lease
 
 
 def load() -> list[Growth]:

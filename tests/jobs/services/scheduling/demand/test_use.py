@@ -15,7 +15,7 @@ from jobs.services.follow import sweep
 from jobs.services.inspect import explaining
 from jobs.services.lifecycle import deleted_use
 from jobs.services.scheduling import loop, runtimes
-from jobs.services.scheduling import use as use_service
+from jobs.services.scheduling.demand import use as use_service
 from jobs.services.submission import actions, manifests, submit
 from quotas.services import trees
 from tests.jobs.services.scheduling.builders import WHOLE, job

@@ -11,7 +11,8 @@ from fleet.models import Cluster
 from jobs.models import Job, Work
 from jobs.services.follow import sweep
 from jobs.services.lifecycle import cycle_requests
-from jobs.services.scheduling import loop, preemption
+from jobs.services.scheduling import loop
+from jobs.services.scheduling.decisions import preemption
 from jobs.services.submission import actions
 from quotas.models import Queue
 from quotas.services import queues, trees
