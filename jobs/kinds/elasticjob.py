@@ -2,7 +2,7 @@
 
 Its status is nested: ``status.phase`` beside ``status.status.conditions``, and the phase is what the master pod does: it is
 Running while no worker exists yet. ``spec.suspend`` only keeps the master from making pods; those that run go on, so the
-fleet ends them itself (`jobs.services.dispatch.stopping`). ``restartCounts``, as some write it, is no field and would be
+fleet ends them itself (`dispatch.members.stopping`). ``restartCounts``, as some write it, is no field and would be
 dropped silently: it is sent as ``restartCount``. A master that is not described is written into the copy as the operator would
 (DLRover 0.6.1, go/elasticjob master.go), with the image of the workers, which have the framework in them: so that overrides,
 reservations and the fleet's marks reach it like every other pod.

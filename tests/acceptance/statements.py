@@ -236,7 +236,7 @@ DLROVER_STATEMENTS = (
         "1.4.13",
         "Ranks of nodes under one access switch are consecutive, by the table of switches",
         tests=(
-            "tests/jobs/services/dispatch/test_topology_places.py"
+            "tests/jobs/services/dispatch/copies/test_topology_places.py"
             "::test_the_table_may_stand_where_the_guide_of_dlrover_has_it_and_that_of_the_clusters_goes_first",
         ),
     ),

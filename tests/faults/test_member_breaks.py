@@ -11,7 +11,7 @@ from fleet.changes import journal
 from fleet.models import Cluster, Hold, Identity
 from jobs.kinds import registry
 from jobs.models import DeletedJob, Job, Work
-from jobs.services.dispatch import member_objects
+from jobs.services.dispatch.members import member_objects
 from jobs.services.lifecycle import provenance
 from tests.support.world import POLICY, pytorch_job
 

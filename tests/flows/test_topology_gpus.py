@@ -7,7 +7,7 @@ from django.db import connections
 
 from fleet.services.members import member_clients
 from jobs.models import Binding
-from jobs.services.dispatch import gpu_sets
+from jobs.services.dispatch.copies import gpu_sets
 from tests.acceptance.builders import POLICY, by_links, gpus_of, linked, mpi_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

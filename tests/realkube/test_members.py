@@ -12,7 +12,8 @@ from fleet.services.clusters import clusters
 from jobs.core.failover.rules import Outcome
 from jobs.kinds import registry
 from jobs.models import Attempt, Job, Work
-from jobs.services.dispatch import dispatcher, member_objects
+from jobs.services.dispatch import dispatcher
+from jobs.services.dispatch.members import member_objects
 from tests.realkube.builders import RealWorld
 from tests.realkube.control_plane import needs_realkube
 from tests.support import laws

@@ -39,27 +39,23 @@ from jobs.events import announce_jobs, announce_works, record_event
 from jobs.kinds import gangs, registry
 from jobs.kinds.base import Kind, Manifest, Phase, Role, set_metadata
 from jobs.models import Job, Work
-from jobs.services.dispatch import (
+from jobs.services.dispatch import unreached
+from jobs.services.dispatch.copies import overrides, preserved_state, resizing, sent_events, topology
+from jobs.services.dispatch.copies.sent_events import Notes
+from jobs.services.dispatch.members import (
     dependents,
     last_logs,
     member_namespaces,
     member_objects,
     member_queues,
-    overrides,
-    preserved_state,
     reservations,
-    resizing,
-    sent_events,
     service_accounts,
     stopping,
-    topology,
-    unreached,
 )
-from jobs.services.dispatch.member_objects import NotYet, Observer, Superseded
-from jobs.services.dispatch.member_queues import QueueClosed
-from jobs.services.dispatch.reservations import CannotReserve
-from jobs.services.dispatch.sent_events import Notes
-from jobs.services.dispatch.service_accounts import AccountLacksRights
+from jobs.services.dispatch.members.member_objects import NotYet, Observer, Superseded
+from jobs.services.dispatch.members.member_queues import QueueClosed
+from jobs.services.dispatch.members.reservations import CannotReserve
+from jobs.services.dispatch.members.service_accounts import AccountLacksRights
 from jobs.services.failover import division, failover
 from jobs.services.lifecycle import (
     charges,

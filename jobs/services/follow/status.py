@@ -29,7 +29,7 @@ from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
 from jobs.runtime.notices import Scope
-from jobs.services.dispatch import service_accounts
+from jobs.services.dispatch.members import service_accounts
 from jobs.services.failover import crash_loops, division, evidence, failover, returns
 from jobs.services.follow import division_status, fenced, health, member_copies, notices, refusals, status_rows
 from jobs.services.follow.division_status import PodsSeen

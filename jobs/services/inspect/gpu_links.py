@@ -12,7 +12,7 @@ from fleet.member.errors import MemberAway, MemberRefused
 from fleet.models import Cluster
 from fleet.services.members import member_clients
 from jobs.core.topology import gpu_links
-from jobs.services.dispatch import gpu_sets
+from jobs.services.dispatch.copies import gpu_sets
 
 
 @dataclass(frozen=True, slots=True)

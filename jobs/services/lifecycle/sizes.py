@@ -1,7 +1,7 @@
 """The size of a running job as rows: one transaction changes it with its charge, its hold, and the order to its member.
 
 The size in force is what ``manifest``, ``roles`` and ``total`` say, so that every later placement of the job has it. No member
-is touched here: `jobs.services.dispatch.resizing` carries the order out.
+is touched here: `jobs.services.dispatch.copies.resizing` carries the order out.
 """
 
 import copy

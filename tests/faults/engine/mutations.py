@@ -41,7 +41,7 @@ MUTATIONS = {
         "a report of an earlier attempt counts as one of the current attempt",
     ),
     "attempt-fence": Mutation(
-        "jobs.services.dispatch.member_objects",
+        "jobs.services.dispatch.members.member_objects",
         "    if mark.attempt == attempt:\n",
         "    if mark.attempt:\n",
         "an object of any attempt is taken for that of the worker's own",
@@ -53,7 +53,7 @@ MUTATIONS = {
         "the copy of a job that is given up is not withdrawn",
     ),
     "preconditions": Mutation(
-        "jobs.services.dispatch.member_objects",
+        "jobs.services.dispatch.members.member_objects",
         'uid=metadata["uid"], version=metadata["resourceVersion"])',
         'uid="", version="")',
         "a deletion names neither the uid nor the version that was checked",

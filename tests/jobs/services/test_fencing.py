@@ -13,7 +13,8 @@ from jobs.core.life.works import WorkEvent
 from jobs.core.reasons import Code, Reason
 from jobs.kinds import registry
 from jobs.models import Job, Work
-from jobs.services.dispatch import dispatcher, member_objects
+from jobs.services.dispatch import dispatcher
+from jobs.services.dispatch.members import member_objects
 from jobs.services.failover import failover
 from jobs.services.lifecycle import works
 from jobs.services.submission import actions

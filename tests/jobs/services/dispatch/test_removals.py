@@ -6,7 +6,7 @@ from fleet.core.members import marks
 from fleet.kube.resources import CONFIG_MAPS, RESERVATIONS
 from fleet.member.errors import MemberChanged
 from jobs.kinds.pods import Reference
-from jobs.services.dispatch import dependents, reservations
+from jobs.services.dispatch.members import dependents, reservations
 from tests.support import books
 from tests.support.passive import passive_member
 from tests.support.world import pytorch_job

@@ -10,7 +10,7 @@ from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Pod
 from jobs.kinds import registry
 from jobs.models import Job, Work
-from jobs.services.dispatch import member_objects
+from jobs.services.dispatch.members import member_objects
 from jobs.services.follow import sweep
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.submission import manifests, submit

@@ -23,8 +23,9 @@ from jobs.events import announce_works, record_event
 from jobs.kinds import gangs
 from jobs.kinds.base import Manifest, set_metadata
 from jobs.models import Job, Work
-from jobs.services.dispatch import member_objects, overrides
-from jobs.services.dispatch.member_objects import NotYet
+from jobs.services.dispatch.copies import overrides
+from jobs.services.dispatch.members import member_objects
+from jobs.services.dispatch.members.member_objects import NotYet
 from jobs.services.lifecycle import copy_metadata, sizes, works
 from jobs.services.lifecycle.locks import lock_owners
 

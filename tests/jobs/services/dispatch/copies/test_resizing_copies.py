@@ -8,7 +8,8 @@ from fleet.member.client import MemberClient
 from fleet.member.errors import MemberRefused
 from fleet.models import Cluster, Event, Hold
 from jobs.models import Job, Work
-from jobs.services.dispatch import dispatcher, resizing
+from jobs.services.dispatch import dispatcher
+from jobs.services.dispatch.copies import resizing
 from jobs.services.follow import sweep
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import works

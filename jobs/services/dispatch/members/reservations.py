@@ -18,7 +18,7 @@ from fleet.models import Cluster
 from jobs.kinds import reservations
 from jobs.kinds.base import Kind, Manifest, Role
 from jobs.kinds.reservations import Progress
-from jobs.services.dispatch.member_objects import NotYet
+from jobs.services.dispatch.members.member_objects import NotYet
 
 MARKS = (marks.FLEET, marks.JOB_UID, marks.ATTEMPT, marks.MANAGED_BY)
 

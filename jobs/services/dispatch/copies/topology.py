@@ -17,7 +17,7 @@ from jobs.core.topology import network
 from jobs.kinds import ranks
 from jobs.kinds.base import Kind, Manifest
 from jobs.models import Binding, Job, Work
-from jobs.services.dispatch import gpu_sets
+from jobs.services.dispatch.copies import gpu_sets
 from jobs.snapshot_topology import whereabouts
 
 
