@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from jobs.core.explain.accounting import Sums, add_up
-from jobs.services.lifecycle import usage_spans
+from jobs.services.lifecycle.accounting import usage_spans
 
 _HOUR_MS = 3_600_000
 _HOLDS = timedelta(minutes=1)

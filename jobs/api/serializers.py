@@ -18,8 +18,9 @@ from jobs.core.life.shares import ShareState
 from jobs.kinds import registry
 from jobs.kinds.base import without_resolved
 from jobs.models import Attempt, Binding, Dependent, Job, Policy
-from jobs.services.lifecycle import other_copies, sizes, state_preservation
-from jobs.services.lifecycle.other_copies import CopyCode
+from jobs.services.lifecycle import sizes
+from jobs.services.lifecycle.copies import other_copies, state_preservation
+from jobs.services.lifecycle.copies.other_copies import CopyCode
 from jobs.services.submission import actions as submission_actions
 from quotas.core.job_names import namespace_of
 

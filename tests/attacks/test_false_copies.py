@@ -14,7 +14,7 @@ from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Event, Grant
 from jobs.models import Job, Work
 from jobs.services.follow.status import JobEventHandler
-from jobs.services.lifecycle import provenance
+from jobs.services.lifecycle.copies import provenance
 from tests.attacks.kube_door import PROXY, Door
 from tests.support import books
 from tests.support.members import with_namespace

@@ -18,8 +18,9 @@ from jobs.core.policies.state_preservation import StateRule
 from jobs.events import record_event
 from jobs.models import Attempt, Dependent, Incident, Job, Policy, PreservedState, Work
 from jobs.queries import BY
-from jobs.services.lifecycle import cycle_requests, other_copies, provenance
-from jobs.services.lifecycle.provenance import Provenance
+from jobs.services.lifecycle import cycle_requests
+from jobs.services.lifecycle.copies import other_copies, provenance
+from jobs.services.lifecycle.copies.provenance import Provenance
 from jobs.services.series import recording
 from jobs.services.series.accounting import Owner as Accounted
 from jobs.services.series.hours import Owner

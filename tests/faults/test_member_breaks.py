@@ -12,7 +12,7 @@ from fleet.models import Cluster, Hold, Identity
 from jobs.kinds import registry
 from jobs.models import DeletedJob, Job, Work
 from jobs.services.dispatch.members import member_objects
-from jobs.services.lifecycle import provenance
+from jobs.services.lifecycle.copies import provenance
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

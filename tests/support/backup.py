@@ -5,7 +5,7 @@ from typing import Any
 from django.apps import apps
 from django.db import connection, transaction
 
-from jobs.services.lifecycle import provenance
+from jobs.services.lifecycle.copies import provenance
 from jobs.services.scheduling import loop
 
 Backup = dict[str, tuple[list[str], list[tuple[Any, ...]]]]

@@ -57,17 +57,9 @@ from jobs.services.dispatch.members.member_queues import QueueClosed
 from jobs.services.dispatch.members.reservations import CannotReserve
 from jobs.services.dispatch.members.service_accounts import AccountLacksRights
 from jobs.services.failover import division, failover
-from jobs.services.lifecycle import (
-    charges,
-    cycle_requests,
-    fences,
-    provenance,
-    sizes,
-    transitions,
-    volume_claims,
-    workload_policy,
-    works,
-)
+from jobs.services.lifecycle import cycle_requests, sizes, transitions, volume_claims, workload_policy, works
+from jobs.services.lifecycle.accounting import charges
+from jobs.services.lifecycle.copies import fences, provenance
 from jobs.services.lifecycle.locks import lock_owners
 from jobs.services.lifecycle.volume_claims import DataElsewhere
 from jobs.services.lifecycle.workload_policy import PolicyViolated

@@ -23,7 +23,8 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, record_event
 from jobs.models import Attempt, Job, Work
 from jobs.services.failover import evidence, failover, returns, shares
-from jobs.services.lifecycle import charges, cycle_requests, transitions, works
+from jobs.services.lifecycle import cycle_requests, transitions, works
+from jobs.services.lifecycle.accounting import charges
 
 
 def share_of(job: Job, attempt: int) -> Share | None:

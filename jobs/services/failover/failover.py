@@ -28,17 +28,9 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, change, record_event
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.failover import evidence
-from jobs.services.lifecycle import (
-    charges,
-    cycle_requests,
-    deleted_use,
-    dependencies,
-    other_copies,
-    runs,
-    transitions,
-    usage_spans,
-    works,
-)
+from jobs.services.lifecycle import cycle_requests, dependencies, transitions, works
+from jobs.services.lifecycle.accounting import charges, deleted_use, runs, usage_spans
+from jobs.services.lifecycle.copies import other_copies
 from jobs.services.lifecycle.locks import lock_jobs, lock_owners
 
 log = get_logger(__name__)

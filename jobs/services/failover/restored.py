@@ -21,7 +21,8 @@ from jobs.events import announce_jobs, announce_works, job_event
 from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest
 from jobs.models import Attempt, Binding, DeletedJob, Job, Work
-from jobs.services.lifecycle import cycle_requests, flavor_charges, transitions, works
+from jobs.services.lifecycle import cycle_requests, transitions, works
+from jobs.services.lifecycle.accounting import flavor_charges
 from jobs.snapshot import LIVE
 from quotas.core import amounts
 

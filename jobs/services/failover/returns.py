@@ -22,7 +22,7 @@ from jobs.core.policies.unreachable import Unreachable
 from jobs.events import announce_jobs, record_event
 from jobs.models import Attempt, Job, Work
 from jobs.services.lifecycle import transitions, works
-from jobs.services.lifecycle.fences import Fence
+from jobs.services.lifecycle.copies.fences import Fence
 from jobs.snapshot import spec_of, taints_of
 
 _UNSENT = (*Job.WAITING, Job.State.SUSPENDED, Job.State.PLACED, Job.State.RECLAIMING)

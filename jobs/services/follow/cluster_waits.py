@@ -10,7 +10,7 @@ from jobs.core.policies.unreachable import UNREACHABLE, Unreachable
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, record_event
 from jobs.models import Job
-from jobs.services.lifecycle.fences import Fence
+from jobs.services.lifecycle.copies.fences import Fence
 from jobs.services.lifecycle.locks import lock_jobs
 from jobs.snapshot import spec_of
 

@@ -26,7 +26,7 @@ from jobs.services.failover import crash_loops, eviction_rate, failover, returns
 from jobs.services.failover.crash_loops import CrashLoop
 from jobs.services.follow import cluster_waits, division_health, fenced
 from jobs.services.lifecycle import works
-from jobs.services.lifecycle.fences import Fence
+from jobs.services.lifecycle.copies.fences import Fence
 from jobs.services.lifecycle.locks import lock_jobs
 from jobs.snapshot import spec_of, taints_of
 

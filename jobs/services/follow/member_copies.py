@@ -19,8 +19,9 @@ from jobs.events import announce_works
 from jobs.kinds.base import Manifest
 from jobs.models import DeletedJob, Job, Work
 from jobs.services.failover import restored
-from jobs.services.lifecycle import provenance, transitions
-from jobs.services.lifecycle.provenance import Verdict
+from jobs.services.lifecycle import transitions
+from jobs.services.lifecycle.copies import provenance
+from jobs.services.lifecycle.copies.provenance import Verdict
 
 Key = tuple[UUID, int]
 """A job's uid and the number of an attempt."""

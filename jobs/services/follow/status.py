@@ -35,7 +35,9 @@ from jobs.services.follow import division_status, fenced, health, member_copies,
 from jobs.services.follow.division_status import PodsSeen
 from jobs.services.follow.status_batch import Key, StatusBatch
 from jobs.services.follow.status_rows import RunningPods
-from jobs.services.lifecycle import charges, provenance, sizes, state_preservation, transitions, works
+from jobs.services.lifecycle import sizes, transitions, works
+from jobs.services.lifecycle.accounting import charges
+from jobs.services.lifecycle.copies import provenance, state_preservation
 from jobs.services.lifecycle.locks import lock_owners
 from jobs.services.scheduling import loop
 

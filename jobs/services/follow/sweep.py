@@ -22,7 +22,8 @@ from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.failover import failover, incidents, returns
 from jobs.services.follow import diagnosing, expiry, health, max_wait, notices, retention, time_limits
-from jobs.services.lifecycle import charges, cycle_requests, deleted_use, dependencies, usage_spans, works
+from jobs.services.lifecycle import cycle_requests, dependencies, works
+from jobs.services.lifecycle.accounting import charges, deleted_use, usage_spans
 from jobs.services.scheduling import loop
 from jobs.services.scheduling.demand import budgets
 from jobs.services.submission import policy_claims

@@ -18,7 +18,8 @@ from jobs.core.life.jobs import JobEvent
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, record_event
 from jobs.models import Attempt, Job
-from jobs.services.lifecycle import charges, cycle_requests, transitions, works
+from jobs.services.lifecycle import cycle_requests, transitions, works
+from jobs.services.lifecycle.accounting import charges
 from jobs.services.lifecycle.locks import lock_jobs
 from quotas.core.durations import format_duration
 from quotas.core.tree import Tree

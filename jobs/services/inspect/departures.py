@@ -19,7 +19,7 @@ from jobs.core.policies.unreachable import UNREACHABLE, Unreachable
 from jobs.core.reasons import Code, Reason
 from jobs.core.taints import Taint
 from jobs.models import Job
-from jobs.services.lifecycle.fences import Fence
+from jobs.services.lifecycle.copies.fences import Fence
 
 _LOST, _DRAINED = Taint(UNREACHABLE_TAINT, "NoExecute"), Taint(*tags.DRAIN)
 

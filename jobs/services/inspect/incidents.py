@@ -18,7 +18,7 @@ from jobs.core.failover.incidents import OF_JOB, OUTAGES, IncidentKind
 from jobs.models import Attempt, Incident, Job, Notice
 from jobs.services.failover import returns
 from jobs.services.failover.incidents import away
-from jobs.services.lifecycle.fences import Fence
+from jobs.services.lifecycle.copies.fences import Fence
 
 MOST = 500
 """Attempts, and jobs that stay, that a story lists."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from fleet.errors import invalid
 from jobs.core.explain.accounting import Span, Sums, add_up
-from jobs.services.lifecycle import usage_spans
+from jobs.services.lifecycle.accounting import usage_spans
 
 LONGEST = timedelta(days=366)
 MOST_SPANS = 1_000_000

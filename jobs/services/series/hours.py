@@ -11,7 +11,7 @@ from enum import StrEnum
 from fleet.errors import invalid
 from jobs.core.series.hours import GpuTime, add_up
 from jobs.core.series.recount import Run
-from jobs.services.lifecycle import runs, usage_spans
+from jobs.services.lifecycle.accounting import runs, usage_spans
 
 LONGEST = timedelta(days=31)
 MOST_RUNS = 200_000

@@ -15,7 +15,7 @@ from jobs.core.series.catalogue import FINE, HOUR, MINUTE, Key, absent, floor, i
 from jobs.core.series.downsampling import Value, coarser
 from jobs.core.series.recount import recount
 from jobs.models import Series, SeriesPoint, SeriesProgress
-from jobs.services.lifecycle import runs
+from jobs.services.lifecycle.accounting import runs
 from jobs.services.series import points, samples
 
 LAG_S = 10

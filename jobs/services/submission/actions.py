@@ -17,7 +17,8 @@ from jobs.events import announce_jobs, change, record_event
 from jobs.kinds import registry
 from jobs.models import Binding, Dependent, Job, Policy, Work
 from jobs.services.failover import failover, shares
-from jobs.services.lifecycle import charges, cycle_requests, transitions, works
+from jobs.services.lifecycle import cycle_requests, transitions, works
+from jobs.services.lifecycle.accounting import charges
 
 State = Work.State
 

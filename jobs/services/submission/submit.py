@@ -33,16 +33,9 @@ from jobs.events import announce_jobs, change, job_event
 from jobs.kinds import derived_names, gangs, registry, training_runtime
 from jobs.kinds.base import RESOLVED, Kind, Manifest, Reading
 from jobs.models import Dependent, Job, Policy
-from jobs.services.lifecycle import (
-    attempt_leaves,
-    copy_metadata,
-    cycle_requests,
-    dependencies,
-    gang_fields,
-    sizes,
-    volume_claims,
-    workload_policy,
-)
+from jobs.services.lifecycle import cycle_requests, dependencies, gang_fields, sizes, volume_claims, workload_policy
+from jobs.services.lifecycle.accounting import attempt_leaves
+from jobs.services.lifecycle.copies import copy_metadata
 from jobs.services.scheduling.demand import entitlements, priorities, queueing
 from jobs.services.submission import actions, deadlines, policy_claims, resizing, restarts, spec_changes
 from jobs.services.submission.references import References

@@ -13,7 +13,7 @@ from jobs.api import accounting_metrics
 from jobs.core.failover.rules import Outcome
 from jobs.models import Attempt, Job, UsageSpan
 from jobs.services.failover import failover
-from jobs.services.lifecycle import usage_spans
+from jobs.services.lifecycle.accounting import usage_spans
 from tests.jobs.services.series.builders import a_run, moment
 from tests.support.books import a_cluster
 from tests.support.people import client_of, person

@@ -12,7 +12,7 @@ from fleet.errors import InvalidInput
 from fleet.models import Cluster
 from jobs.models import Attempt, Job
 from jobs.services.failover import failover
-from jobs.services.lifecycle import runs, usage_spans
+from jobs.services.lifecycle.accounting import runs, usage_spans
 from jobs.services.series import hours
 from tests.jobs.services.series.builders import EPOCH, a_run, moment
 from tests.support.books import a_cluster

@@ -5,7 +5,7 @@ import yaml
 from django.utils import timezone
 
 from jobs.models import Work
-from jobs.services.lifecycle import charges
+from jobs.services.lifecycle.accounting import charges
 from jobs.services.submission import actions, submit
 from tests.support import books
 from tests.support.quotas import apply_tree, gpus, leaf

@@ -7,8 +7,8 @@ from django.utils import timezone
 
 from jobs.core.scheduling.backfill_reservation import Runs
 from jobs.models import Attempt, DeletedUse, Job
-from jobs.services.lifecycle import deleted_use
-from jobs.services.lifecycle import runs as runs_service
+from jobs.services.lifecycle.accounting import deleted_use
+from jobs.services.lifecycle.accounting import runs as runs_service
 from jobs.services.scheduling.demand import use
 from jobs.services.series import hours
 from quotas.services import trees

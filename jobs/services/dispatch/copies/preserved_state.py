@@ -9,7 +9,7 @@ from jobs.core.policies.state_preservation import StateRule
 from jobs.kinds import preserved_state
 from jobs.kinds.base import Kind, Manifest
 from jobs.models import Job, Work
-from jobs.services.lifecycle import state_preservation
+from jobs.services.lifecycle.copies import state_preservation
 from jobs.services.lifecycle.locks import lock_jobs
 
 

@@ -26,7 +26,8 @@ from jobs.models import Job, Work
 from jobs.services.dispatch.copies import overrides
 from jobs.services.dispatch.members import member_objects
 from jobs.services.dispatch.members.member_objects import NotYet
-from jobs.services.lifecycle import copy_metadata, sizes, works
+from jobs.services.lifecycle import sizes, works
+from jobs.services.lifecycle.copies import copy_metadata
 from jobs.services.lifecycle.locks import lock_owners
 
 

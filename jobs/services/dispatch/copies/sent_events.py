@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fleet.changes import events
 from jobs.events import job_event
 from jobs.models import Job, Work
-from jobs.services.lifecycle import other_copies
+from jobs.services.lifecycle.copies import other_copies
 
 Notes = Sequence[tuple[str, str]]
 """Reasons and messages of events."""

@@ -14,7 +14,7 @@ from jobs.core.gang.flavors import options_of
 from jobs.core.preemption import cost
 from jobs.core.preemption.cost import Loss
 from jobs.models import Job
-from jobs.services.lifecycle import flavor_charges
+from jobs.services.lifecycle.accounting import flavor_charges
 from jobs.services.scheduling.demand import budgets, use
 from jobs.snapshot_rows import charge_of
 from quotas.core import amounts

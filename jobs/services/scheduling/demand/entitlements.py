@@ -15,7 +15,7 @@ from django.db.models import F, QuerySet
 from jobs import snapshot
 from jobs.core.gang.entitlement import Belonging, find_leaf, is_preemptible, no_leaf
 from jobs.models import Job
-from jobs.services.lifecycle import attempt_leaves, flavor_charges
+from jobs.services.lifecycle.accounting import attempt_leaves, flavor_charges
 from jobs.services.lifecycle.locks import lock_jobs
 from quotas.core import amounts, excess
 from quotas.core.attributes import OUTSIDE_JOBS

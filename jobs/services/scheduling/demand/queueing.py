@@ -18,7 +18,8 @@ from jobs import snapshot
 from jobs.core.reasons import AWAITS_JOBS, Code
 from jobs.events import announce_jobs, record_event
 from jobs.models import Job
-from jobs.services.lifecycle import attempt_leaves, cycle_requests
+from jobs.services.lifecycle import cycle_requests
+from jobs.services.lifecycle.accounting import attempt_leaves
 from quotas import queries
 from quotas.core.tree import QueuePolicy
 from quotas.models import Queue

@@ -1,6 +1,6 @@
 """The GPU-time of attempts, for trees that share by use over time: from rows alone, so that every process computes the same.
 
-An attempt counts from its placement to its end; those of deleted jobs go on counting (`jobs.services.lifecycle.deleted_use`).
+An attempt counts from its placement to its end; those of deleted jobs go on counting (`lifecycle.accounting.deleted_use`).
 """
 
 from collections.abc import Iterable, Mapping

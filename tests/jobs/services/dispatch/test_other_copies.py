@@ -8,8 +8,8 @@ from fleet.models import Cluster, Event
 from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
 from jobs.services.failover import division, failover
-from jobs.services.lifecycle import other_copies
-from jobs.services.lifecycle.other_copies import CopyCode
+from jobs.services.lifecycle.copies import other_copies
+from jobs.services.lifecycle.copies.other_copies import CopyCode
 from tests.jobs.services import lost_cluster
 from tests.support import books
 from tests.support.division import LOST, SPREAD, sweep_job

@@ -7,7 +7,7 @@ from django.utils import timezone
 from jobs.core.failover.rules import Outcome
 from jobs.models import Job, Work
 from jobs.services.failover import division
-from jobs.services.lifecycle import charges
+from jobs.services.lifecycle.accounting import charges
 from jobs.services.scheduling import loop
 from quotas.services import trees
 from tests.jobs.services.scheduling.builders import LABEL, WHOLE, job

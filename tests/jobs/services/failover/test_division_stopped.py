@@ -12,7 +12,7 @@ from jobs.models import Attempt, Job, Work
 from jobs.services.failover import division
 from jobs.services.follow import division_status, sweep
 from jobs.services.follow.status import JobEventHandler
-from jobs.services.lifecycle import charges
+from jobs.services.lifecycle.accounting import charges
 from jobs.services.scheduling import loop
 from jobs.services.scheduling.cache import SchedulerCache
 from jobs.services.scheduling.decisions import apply, lease

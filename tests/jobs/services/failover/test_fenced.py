@@ -15,7 +15,7 @@ from jobs.models import Attempt, Job, Work
 from jobs.services.failover import returns
 from jobs.services.follow import health
 from jobs.services.inspect import departures
-from jobs.services.lifecycle import other_copies
+from jobs.services.lifecycle.copies import other_copies
 from tests.jobs.services import lost_cluster
 from tests.support import books
 from tests.support.cut_off import cut_off

@@ -21,7 +21,7 @@ from jobs.models import Attempt, Binding, Job, Work
 from jobs.services.dispatch import dispatcher, pushing
 from jobs.services.failover import failover, returns
 from jobs.services.follow import expiry, health, member_copies, status, sweep
-from jobs.services.lifecycle import charges
+from jobs.services.lifecycle.accounting import charges
 from jobs.services.scheduling import loop
 from jobs.services.scheduling.decisions import preemption
 from jobs.services.submission import actions, policy_claims

@@ -10,7 +10,7 @@ from fleet.models import Event
 from jobs.core.failover.rules import Outcome
 from jobs.models import Attempt, Job, Work
 from jobs.services.follow import max_wait, sweep, time_limits
-from jobs.services.lifecycle import charges
+from jobs.services.lifecycle.accounting import charges
 from jobs.services.submission import actions, manifests, submit
 from tests.support import books
 from tests.support.books import GPU

@@ -10,7 +10,7 @@ import yaml
 from jobs import snapshot
 from jobs.models import Attempt, DeletedUse, Job
 from jobs.services.failover import failover
-from jobs.services.lifecycle import deleted_use
+from jobs.services.lifecycle.accounting import deleted_use
 from jobs.services.scheduling import loop
 from jobs.services.scheduling.decisions import preemption
 from jobs.services.scheduling.demand import budgets, queueing

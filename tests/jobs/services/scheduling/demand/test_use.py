@@ -13,7 +13,7 @@ from jobs.models import Attempt, DeletedUse, Job, Work
 from jobs.services.failover import failover
 from jobs.services.follow import sweep
 from jobs.services.inspect import explaining
-from jobs.services.lifecycle import deleted_use
+from jobs.services.lifecycle.accounting import deleted_use
 from jobs.services.scheduling import loop, runtimes
 from jobs.services.scheduling.demand import use as use_service
 from jobs.services.submission import actions, manifests, submit

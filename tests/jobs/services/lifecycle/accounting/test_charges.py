@@ -12,7 +12,7 @@ from fleet.models import Cluster, Pod
 from jobs.core.failover.lifecycle import Action
 from jobs.models import Job, Work
 from jobs.services.follow import sweep
-from jobs.services.lifecycle import charges
+from jobs.services.lifecycle.accounting import charges
 from jobs.services.submission import actions
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota

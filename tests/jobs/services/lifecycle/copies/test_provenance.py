@@ -10,7 +10,7 @@ from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Event
 from jobs.models import Job, Work
 from jobs.services.follow.status import JobEventHandler
-from jobs.services.lifecycle import provenance
+from jobs.services.lifecycle.copies import provenance
 from jobs.services.submission import actions
 from tests.support import books
 from tests.support.passive import passive_member
