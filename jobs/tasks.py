@@ -6,8 +6,9 @@ from celery import shared_task
 
 from fleet.db import clock
 from jobs.services.dispatch import pushing
-from jobs.services.follow import diagnosing, health, notices
+from jobs.services.follow import diagnosing, notices
 from jobs.services.follow import sweep as sweeping
+from jobs.services.follow.timeouts import health
 from jobs.services.scheduling import loop
 from jobs.services.series import recording
 

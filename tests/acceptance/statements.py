@@ -31,7 +31,8 @@ class Statement:
 NOTICES, KILLS = "tests/jobs/services/follow/test_notices.py", "tests/supervisor/test_kills.py"
 GROWTH, RECLAIMS = "tests/jobs/services/scheduling/decisions/test_spare_growth.py", "tests/flows/test_reclaims.py"
 DLROVER, RUNTIME = "tests/clients/test_dlrover.py", "tests/jobs/services/inspect/test_runtime.py"
-MAX_WAIT, DIAGNOSIS = "tests/jobs/services/follow/test_max_wait.py", "tests/jobs/services/follow/test_diagnosing.py"
+MAX_WAIT = "tests/jobs/services/follow/timeouts/test_max_wait.py"
+DIAGNOSIS = "tests/jobs/services/follow/test_diagnosing.py"
 KUBEAI = "tests/clients/test_kubeai.py::test_it_hears_the_notice_saves_and_leaves_and_only_where_it_is_annotated"
 PODS = "tests/jobs/services/dispatch/test_pod_groups.py"
 

@@ -13,7 +13,7 @@ from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Cluster
 from fleet.services.clusters import clusters
 from jobs.models import Attempt, Job
-from jobs.services.follow import health
+from jobs.services.follow.timeouts import health
 from quotas.models import Queue
 from quotas.services import queues
 from tests.support import books

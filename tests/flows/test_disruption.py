@@ -14,7 +14,8 @@ from fleet.models import Cluster, Event
 from fleet.services.clusters import health as cluster_health
 from fleet.services.members import member_clients
 from jobs.models import Attempt, EvictionWindow, Job, Work
-from jobs.services.follow import health, sweep
+from jobs.services.follow import sweep
+from jobs.services.follow.timeouts import health
 from jobs.services.scheduling import loop
 from simulator.apiserver import ApiServer
 from tests.support import books

@@ -11,7 +11,8 @@ from fleet.models import Cluster, Event
 from fleet.services.clusters import clusters
 from fleet.services.clusters import health as cluster_health
 from jobs.models import Attempt, Job, Work
-from jobs.services.follow import health, sweep
+from jobs.services.follow import sweep
+from jobs.services.follow.timeouts import health
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -96,8 +96,8 @@ JOB = Machine(
         JobEvent.LEFT: _rule(_S.MOVING, ON_MEMBER, "failover.failover"),
         JobEvent.REQUEUED: _rule(_S.QUEUED, frozenset({_S.MOVING}), "failover.failover"),
         JobEvent.GAVE_UP: _rule(_S.FAILED, DIVIDED, "failover.failover"),
-        JobEvent.WAITED_TOO_LONG: _rule(_S.FAILED, WAITING, "follow.max_wait"),
-        JobEvent.TIMED_OUT: _rule(_S.FAILED, LIVE, "follow.time_limits"),
+        JobEvent.WAITED_TOO_LONG: _rule(_S.FAILED, WAITING, "follow.timeouts.max_wait"),
+        JobEvent.TIMED_OUT: _rule(_S.FAILED, LIVE, "follow.timeouts.time_limits"),
         JobEvent.RETURNED_RUNNING: _rule(_S.RUNNING, _LEFT_BEHIND, "failover.returns"),
         JobEvent.RETURNED: _rule(_S.DISPATCHED, _LEFT_BEHIND, "failover.returns"),
         JobEvent.ADOPTED: _rule(

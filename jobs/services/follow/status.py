@@ -31,10 +31,11 @@ from jobs.models import Job, Work
 from jobs.runtime.notices import Scope
 from jobs.services.dispatch.members import service_accounts
 from jobs.services.failover import crash_loops, division, evidence, failover, returns
-from jobs.services.follow import division_status, fenced, health, member_copies, notices, refusals, status_rows
+from jobs.services.follow import division_status, member_copies, notices, refusals, status_rows
 from jobs.services.follow.division_status import PodsSeen
 from jobs.services.follow.status_batch import Key, StatusBatch
 from jobs.services.follow.status_rows import RunningPods
+from jobs.services.follow.timeouts import fenced, health
 from jobs.services.lifecycle import sizes, transitions, works
 from jobs.services.lifecycle.accounting import charges
 from jobs.services.lifecycle.copies import provenance, state_preservation

@@ -21,7 +21,8 @@ from fleet.services.operations.exclusive import exclusive
 from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.failover import failover, incidents, returns
-from jobs.services.follow import diagnosing, expiry, health, max_wait, notices, retention, time_limits
+from jobs.services.follow import diagnosing, notices
+from jobs.services.follow.timeouts import expiry, health, max_wait, retention, time_limits
 from jobs.services.lifecycle import cycle_requests, dependencies, works
 from jobs.services.lifecycle.accounting import charges, deleted_use, usage_spans
 from jobs.services.scheduling import loop

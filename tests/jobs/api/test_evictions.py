@@ -9,7 +9,7 @@ from fleet.models import Cluster, Event
 from fleet.services.clusters import clusters
 from jobs.models import Job, Work
 from jobs.services.failover.eviction_rate import PER_MINUTE
-from jobs.services.follow import health
+from jobs.services.follow.timeouts import health
 from tests.support import books
 from tests.support.world import pytorch_job
 

@@ -10,7 +10,7 @@ from fleet.core.members.health import UNREACHABLE_TAINT
 from fleet.models import AuditEntry, Cluster, Event, Node
 from fleet.services.clusters import clusters
 from jobs.models import Job
-from jobs.services.follow import health
+from jobs.services.follow.timeouts import health
 from jobs.services.scheduling import loop
 from tests.jobs.services import lost_cluster
 from tests.support import books

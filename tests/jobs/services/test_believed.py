@@ -11,8 +11,8 @@ from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.failover import failover
-from jobs.services.follow import health
 from jobs.services.follow.status import JobEventHandler
+from jobs.services.follow.timeouts import health
 from jobs.services.lifecycle import works
 from jobs.services.submission import actions
 from tests.jobs.services.lost_cluster import THROUGH_QUEUE, cycle, north, running

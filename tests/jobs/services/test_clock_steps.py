@@ -20,7 +20,7 @@ from fleet.services.watching import leases
 from fleet.services.watching.manager import WatchManager
 from jobs import tasks
 from jobs.models import Job, Work
-from jobs.services.follow import health
+from jobs.services.follow.timeouts import health
 from jobs.services.lifecycle import cycle_requests, works
 from jobs.services.scheduling.decisions import lease
 from tests.jobs.services import lost_cluster

@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from fleet.errors import InvalidInput
 from jobs.models import Dependency, Job
-from jobs.services.follow import max_wait, sweep
+from jobs.services.follow import sweep
+from jobs.services.follow.timeouts import max_wait
 from jobs.services.lifecycle import dependencies
 from jobs.services.submission import actions
 from tests.support import books

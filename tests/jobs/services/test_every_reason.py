@@ -17,8 +17,8 @@ from fleet.models import Cluster
 from jobs.core.reasons import Code
 from jobs.models import ClaimLocation, Job, Work
 from jobs.services.dispatch import dispatcher
-from jobs.services.follow import health, max_wait, time_limits
 from jobs.services.follow.status import JobEventHandler
+from jobs.services.follow.timeouts import health, max_wait, time_limits
 from jobs.services.inspect import explaining
 from jobs.services.scheduling import loop
 from jobs.services.submission import actions

@@ -8,7 +8,7 @@ from django.utils import timezone
 from fleet.models import Cluster
 from fleet.services.clusters import freshness
 from jobs.models import Job
-from jobs.services.follow import health
+from jobs.services.follow.timeouts import health
 from tests.support import books
 from tests.support.world import POLICY, pytorch_job
 

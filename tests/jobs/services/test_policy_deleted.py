@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from fleet.models import Event
 from jobs.models import Job, Policy, Work
-from jobs.services.follow import health, sweep
+from jobs.services.follow import sweep
+from jobs.services.follow.timeouts import health
 from jobs.services.submission import actions, policy_claims
 from jobs.snapshot import spec_of
 from tests.support import books

@@ -10,8 +10,9 @@ from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
 from jobs.services.failover import failover
-from jobs.services.follow import health, sweep
+from jobs.services.follow import sweep
 from jobs.services.follow.status import JobEventHandler
+from jobs.services.follow.timeouts import health
 from jobs.services.scheduling.decisions import preemption
 from jobs.services.submission import actions
 from quotas.models import Queue

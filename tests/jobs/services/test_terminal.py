@@ -12,8 +12,8 @@ from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.failover import division, failover
-from jobs.services.follow import health
 from jobs.services.follow.status import JobEventHandler
+from jobs.services.follow.timeouts import health
 from jobs.services.lifecycle import works
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota

@@ -13,7 +13,7 @@ from jobs.core.policies import propagation
 from jobs.core.reasons import Code
 from jobs.models import Work
 from jobs.services.dispatch import dispatcher
-from jobs.services.follow import health
+from jobs.services.follow.timeouts import health
 from jobs.services.inspect import departures
 from jobs.services.lifecycle import works
 from jobs.services.submission import actions

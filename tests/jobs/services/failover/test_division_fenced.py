@@ -11,7 +11,7 @@ from fleet.models import Cluster, MemberAgent
 from jobs.core.policies.unreachable import UNREACHABLE
 from jobs.models import Job, Work
 from jobs.services.failover import returns
-from jobs.services.follow import fenced, health
+from jobs.services.follow.timeouts import fenced, health
 from jobs.services.scheduling import loop
 from jobs.services.submission import manifests, submit
 from tests.support.books import a_cluster

@@ -13,7 +13,7 @@ from jobs.core.policies.unreachable import UNREACHABLE
 from jobs.core.reasons import Code
 from jobs.models import Attempt, Job, Work
 from jobs.services.failover import returns
-from jobs.services.follow import health
+from jobs.services.follow.timeouts import health
 from jobs.services.inspect import departures
 from jobs.services.lifecycle.copies import other_copies
 from tests.jobs.services import lost_cluster

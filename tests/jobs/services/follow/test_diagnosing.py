@@ -12,7 +12,8 @@ from fleet.models import Event, Pod
 from fleet.services.members import member_clients, pod_logs
 from jobs.models import Attempt
 from jobs.services.failover import returns
-from jobs.services.follow import diagnosing, health
+from jobs.services.follow import diagnosing
+from jobs.services.follow.timeouts import health
 from tests.support import books
 from tests.support.members import api, members
 from tests.support.world import pytorch_job

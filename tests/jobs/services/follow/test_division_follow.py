@@ -10,8 +10,9 @@ from fleet.models import Cluster, Event, Pod
 from jobs.core.failover.rules import Outcome
 from jobs.models import Attempt, Job, Work
 from jobs.services.failover import division
-from jobs.services.follow import division_status, health
+from jobs.services.follow import division_status
 from jobs.services.follow.status import JobEventHandler
+from jobs.services.follow.timeouts import health
 from tests.support import books, laws
 from tests.support.division import LOST, NO_FAILOVER, SPREAD, report_share, sweep_job
 

@@ -8,8 +8,8 @@ from django.utils import timezone
 from fleet.models import Hold, Pod
 from jobs import snapshot
 from jobs.models import Attempt, Job, Work
-from jobs.services.follow import health
 from jobs.services.follow.status import JobEventHandler
+from jobs.services.follow.timeouts import health
 from tests.support import books
 from tests.support.world import pytorch_job
 

@@ -20,7 +20,8 @@ from jobs.core.policies import propagation
 from jobs.models import Attempt, Binding, Job, Work
 from jobs.services.dispatch import dispatcher, pushing
 from jobs.services.failover import failover, returns
-from jobs.services.follow import expiry, health, member_copies, status, sweep
+from jobs.services.follow import member_copies, status, sweep
+from jobs.services.follow.timeouts import expiry, health
 from jobs.services.lifecycle.accounting import charges
 from jobs.services.scheduling import loop
 from jobs.services.scheduling.decisions import preemption

@@ -12,7 +12,7 @@ from fleet.errors import Conflict, InvalidInput
 from fleet.models import Hold, Pod
 from jobs import snapshot
 from jobs.models import Job, Work
-from jobs.services.follow import health
+from jobs.services.follow.timeouts import health
 from jobs.services.scheduling import loop
 from quotas.models import QuotaTree
 from quotas.services import trees, usage

@@ -1,7 +1,7 @@
 """Ends jobs whose time is over: they have run longer than their queue allows (`max-runtime`), or their deadline has come
 (annotation ``convoy.dev/deadline``). Their pods are stopped as those of a deleted job are, with their grace period.
 
-How long jobs may wait is `jobs.services.follow.max_wait`'s.
+How long jobs may wait is `jobs.services.follow.timeouts.max_wait`'s.
 """
 
 from collections import defaultdict

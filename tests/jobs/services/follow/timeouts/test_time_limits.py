@@ -9,7 +9,8 @@ from fleet.errors import InvalidInput
 from fleet.models import Event
 from jobs.core.failover.rules import Outcome
 from jobs.models import Attempt, Job, Work
-from jobs.services.follow import max_wait, sweep, time_limits
+from jobs.services.follow import sweep
+from jobs.services.follow.timeouts import max_wait, time_limits
 from jobs.services.lifecycle.accounting import charges
 from jobs.services.submission import actions, manifests, submit
 from tests.support import books

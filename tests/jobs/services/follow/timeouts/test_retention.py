@@ -12,7 +12,8 @@ from fleet.models import AuditEntry, Cluster, Event, Hold, Pod
 from fleet.services.auditing import audit_chain
 from jobs.core.settings import SchedulerSettings
 from jobs.models import Attempt, Binding, DeletedJob, Job, Work
-from jobs.services.follow import retention, sweep
+from jobs.services.follow import sweep
+from jobs.services.follow.timeouts import retention
 from jobs.services.submission import actions
 from tests.support import books
 from tests.support.kubectl import client_of, served

@@ -1,4 +1,4 @@
-"""Time-based failover for divided jobs: applies the rules of `jobs.services.follow.health` to each share."""
+"""Time-based failover for divided jobs: applies the rules of `jobs.services.follow.timeouts.health` to each share."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta

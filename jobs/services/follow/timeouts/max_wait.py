@@ -18,7 +18,7 @@ from jobs.core.life.jobs import JobEvent
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, record_event
 from jobs.models import Job
-from jobs.services.follow.time_limits import leaves_by
+from jobs.services.follow.timeouts.time_limits import leaves_by
 from jobs.services.lifecycle import cycle_requests, dependencies, transitions, works
 from jobs.services.lifecycle.accounting import charges
 from jobs.services.lifecycle.locks import lock_jobs

@@ -24,7 +24,7 @@ from jobs.kinds.base import Phase
 from jobs.models import Job, Work
 from jobs.services.failover import crash_loops, eviction_rate, failover, returns
 from jobs.services.failover.crash_loops import CrashLoop
-from jobs.services.follow import cluster_waits, division_health, fenced
+from jobs.services.follow.timeouts import cluster_waits, division_health, fenced
 from jobs.services.lifecycle import works
 from jobs.services.lifecycle.copies.fences import Fence
 from jobs.services.lifecycle.locks import lock_jobs

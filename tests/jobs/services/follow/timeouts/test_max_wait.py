@@ -9,7 +9,8 @@ from django.utils import timezone
 from fleet.models import Event
 from jobs.core.failover.lifecycle import MAX_WAIT, max_wait_s
 from jobs.models import Attempt, Job
-from jobs.services.follow import max_wait, sweep
+from jobs.services.follow import sweep
+from jobs.services.follow.timeouts import max_wait
 from jobs.services.scheduling.decisions import preemption
 from jobs.services.submission import actions
 from tests.support import books
