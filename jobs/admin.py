@@ -17,7 +17,7 @@ from fleet.db import clock
 from fleet.errors import ConvoyError
 from fleet.services.authorization import access
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work
-from jobs.services.submission import actions as submission_actions
+from jobs.services.submission.changes import actions as submission_actions
 
 Deed = Callable[..., object]
 

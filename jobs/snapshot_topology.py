@@ -16,7 +16,7 @@ from jobs.models import Dependent
 
 NAMESPACES = ("kube-system", "dlrover")
 """Where a table speaks of the fleet, the first that has one: that of the clusters' own objects, and that of DLRover's guide.
-Who writes it says where the nodes of all tenants are (`jobs.services.submission.actions.require_may_move_nodes`)."""
+Who writes it says where the nodes of all tenants are (`jobs.services.submission.changes.actions.require_may_move_nodes`)."""
 
 Labels = Mapping[str, tuple[str, ...]]
 

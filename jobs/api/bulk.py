@@ -14,7 +14,7 @@ from fleet.db import clock
 from fleet.services.authorization import access
 from jobs.core.failover.lifecycle import Action
 from jobs.models import Job
-from jobs.services.submission import bulk
+from jobs.services.submission.changes import bulk
 
 
 class BulkSerializer(serializers.Serializer[Any]):

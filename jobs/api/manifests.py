@@ -17,7 +17,8 @@ from fleet.services.authorization import access
 from jobs.api.bodies import PARSERS, refuse_forms
 from jobs.api.serializers import AppliedListSerializer, DeletedListSerializer
 from jobs.models import Dependent, Job, Policy
-from jobs.services.submission import actions, manifests, submit
+from jobs.services.submission import manifests, submit
+from jobs.services.submission.changes import actions
 from quotas.models import QuotaTree
 from quotas.services import trees
 

@@ -18,7 +18,7 @@ from jobs.api.serializers import visible_name
 from jobs.api.views import UID
 from jobs.models import Job
 from jobs.services.scheduling.demand import estimates, queueing
-from jobs.services.submission import queue_moves
+from jobs.services.submission.changes import queue_moves
 from quotas import queries
 
 _ID = OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH, description="of the job")

@@ -21,7 +21,7 @@ from jobs.models import Attempt, Binding, Dependent, Job, Policy
 from jobs.services.lifecycle import sizes
 from jobs.services.lifecycle.copies import other_copies, state_preservation
 from jobs.services.lifecycle.copies.other_copies import CopyCode
-from jobs.services.submission import actions as submission_actions
+from jobs.services.submission.changes import actions as submission_actions
 from quotas.core.job_names import namespace_of
 
 

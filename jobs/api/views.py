@@ -50,7 +50,7 @@ from jobs.api.serializers import (
 )
 from jobs.models import Binding, Dependent, Job, Policy
 from jobs.services.inspect import history, logs, runtime
-from jobs.services.submission import actions, resizing
+from jobs.services.submission.changes import actions, resizing
 
 UID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _HEAVY = ("manifest", "status", "waited")

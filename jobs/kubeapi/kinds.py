@@ -34,7 +34,7 @@ from jobs.kubeapi.queueunits import QueueUnits
 from jobs.kubeapi.writes import ManifestKind, rendered
 from jobs.models import Dependent, Job, Policy
 from jobs.services.lifecycle import sizes
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from quotas.core.job_names import facts_within
 
 NAMESPACES_IN_USE = tuple(namespaces_of(model.objects.all()) for model in (Job, Policy, Dependent))

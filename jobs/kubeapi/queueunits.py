@@ -18,7 +18,7 @@ from jobs.kinds import registry
 from jobs.kubeapi.decisions import former_spelling, spelled
 from jobs.models import Job
 from jobs.services.scheduling.demand import estimates, queueing
-from jobs.services.submission import queue_moves
+from jobs.services.submission.changes import queue_moves
 from quotas.core.amounts import format_quantity
 from quotas.core.estimate import Estimate
 from quotas.core.job_names import namespace_of

@@ -9,7 +9,7 @@ from django.utils import timezone
 from jobs.models import Job, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.scheduling import loop
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.faults.builders import Killer, every_step
 from tests.support.world import POLICY, World, pytorch_job
 

@@ -15,7 +15,7 @@ from jobs.services.dispatch import dispatcher
 from jobs.services.follow import sweep
 from jobs.services.lifecycle import works
 from jobs.services.scheduling import loop
-from jobs.services.submission import resizing as service
+from jobs.services.submission.changes import resizing as service
 from tests.faults.builders import Killer
 from tests.jobs.services import resizing
 from tests.support import books

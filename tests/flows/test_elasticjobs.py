@@ -9,7 +9,7 @@ from django.utils import timezone
 from fleet.models import Event, Pod
 from fleet.services.clusters import clusters
 from jobs.models import Work
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from simulator.controller_manager import Shape
 from simulator.fault_parser import Fault
 from simulator.member import SimulatedMember

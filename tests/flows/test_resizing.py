@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from fleet.models import Hold, Pod
 from jobs.models import Job, Work
-from jobs.services.submission import resizing
+from jobs.services.submission.changes import resizing
 from tests.jobs.services.resizing import batch, elastic, not_over_committed, sizes_agree
 from tests.support.quotas import GPU, apply_tree, gpus, leaf
 from tests.support.world import POLICY

@@ -11,7 +11,7 @@ from fleet.kube.resources import CLUSTER_TRAINING_RUNTIMES, JOB_SETS, TRAIN_JOBS
 from fleet.models import Grant
 from jobs.kinds.base import RESOLVED
 from jobs.models import Dependent, Job
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from simulator.operators.training_runtimes import FINALIZER
 from tests.support.kubectl import served
 

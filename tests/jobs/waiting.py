@@ -9,7 +9,8 @@ from django.utils import timezone
 from fleet.models import Cluster, Pod
 from jobs.models import Attempt, Job
 from jobs.services.scheduling.demand import budgets
-from jobs.services.submission import actions, manifests, submit
+from jobs.services.submission import manifests, submit
+from jobs.services.submission.changes import actions
 from quotas.models import Queue
 from quotas.services import queues, trees
 from tests.quotas.core.builders import JOBS, manifest, quota

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from fleet.kube.resources import JOBS, PYTORCH_JOBS
 from jobs.models import Work
-from jobs.services.submission import resizing
+from jobs.services.submission.changes import resizing
 from tests.jobs.services.resizing import batch, elastic, sizes_agree
 from tests.realkube.control_plane import needs_realkube
 from tests.support.world import POLICY

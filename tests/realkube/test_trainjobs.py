@@ -16,7 +16,7 @@ from jobs.core.failover.rules import Outcome
 from jobs.kinds.base import RESOLVED
 from jobs.kubeapi.kinds import kinds
 from jobs.models import Attempt, Dependent, Work
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from simulator.operators.training_runtimes import FINALIZER
 from tests.realkube.builders import RealWorld, is_kept
 from tests.realkube.control_plane import needs_realkube

@@ -156,7 +156,8 @@ def write(seconds: float) -> None:
     from fleet.changes import events, journal
     from jobs.events import change
     from jobs.models import Dependent, Job
-    from jobs.services.submission import actions, submit
+    from jobs.services.submission import submit
+    from jobs.services.submission.changes import actions
 
     dice, began, count = random.Random(5), time.monotonic(), 0  # noqa: S311
     while (passed := time.monotonic() - began) < seconds:

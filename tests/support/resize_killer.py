@@ -9,7 +9,7 @@ django.setup()
 from jobs.models import Job, Work  # noqa: E402 - the product is set up first
 from jobs.services.dispatch import dispatcher  # noqa: E402
 from jobs.services.scheduling import loop  # noqa: E402
-from jobs.services.submission import resizing  # noqa: E402
+from jobs.services.submission.changes import resizing  # noqa: E402
 from tests.support import killer  # noqa: E402
 
 

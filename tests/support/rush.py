@@ -28,7 +28,7 @@ from jobs.services.follow import sweep
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import works
 from jobs.services.scheduling import loop
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 
 NODE = {"cpu": 10**6, "memory": 2**50, "nvidia.com/gpu": 64, "pods": 10**4}
 _RUNS_FOR = 3

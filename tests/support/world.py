@@ -23,7 +23,8 @@ from fleet.services.clusters import clusters, rediscovery
 from fleet.services.clusters import health as cluster_health
 from jobs.models import Job
 from jobs.services.follow import sweep
-from jobs.services.submission import actions, manifests, submit
+from jobs.services.submission import manifests, submit
+from jobs.services.submission.changes import actions
 from simulator.controller_manager import Shape
 from simulator.member import SimulatedMember
 from simulator.node.nodes import Pool

@@ -106,10 +106,10 @@ JOB = Machine(
         # From Reclaiming too, because a later plan may evict the job for a second preemptor as well.
         JobEvent.EVICTED: _rule(_S.RECLAIMING, ON_MEMBER | WAITING | {_S.RECLAIMING}, "scheduling.decisions.preemption"),
         JobEvent.MADE_ROOM: _rule(_S.QUEUED, frozenset({_S.RECLAIMING}), "scheduling.decisions.preemption"),
-        JobEvent.SUSPENDED: _rule(_S.SUSPENDED, LIVE - {_S.SUSPENDED}, "submission.actions"),
-        JobEvent.RESUMED: _rule(_S.QUEUED, frozenset({_S.SUSPENDED}), "submission.actions"),
+        JobEvent.SUSPENDED: _rule(_S.SUSPENDED, LIVE - {_S.SUSPENDED}, "submission.changes.actions"),
+        JobEvent.RESUMED: _rule(_S.QUEUED, frozenset({_S.SUSPENDED}), "submission.changes.actions"),
         JobEvent.RESTARTED: _rule(
-            _S.PLACED, frozenset({_S.DISPATCHED, _S.RUNNING, _S.BACKOFF}), "submission.restarts"
+            _S.PLACED, frozenset({_S.DISPATCHED, _S.RUNNING, _S.BACKOFF}), "submission.changes.restarts"
         ),
         JobEvent.SHARE_LEFT: _rule(_S.MOVING, DIVIDED, "failover.division"),
         JobEvent.SHARES_PLACED: _rule(_S.PLACED, DIVIDED, "failover.shares"),

@@ -71,7 +71,7 @@ WORK = Machine(
     terminal=frozenset(),
     transitions={
         WorkEvent.PLACED: _rule(_S.PENDING, frozenset(), "scheduling.decisions.apply"),
-        WorkEvent.RESTARTED: _rule(_S.PENDING, frozenset(), "submission.restarts"),
+        WorkEvent.RESTARTED: _rule(_S.PENDING, frozenset(), "submission.changes.restarts"),
         WorkEvent.ADOPTED: _rule(_S.APPLIED, frozenset(), "failover.restored"),
         WorkEvent.LEFTOVER_FOUND: _rule(_S.WITHDRAWING, frozenset(), "follow.member_copies"),
         WorkEvent.BEGUN: _rule(_S.SENDING, frozenset({_S.PENDING}), "dispatch.dispatcher"),

@@ -30,7 +30,7 @@ from jobs.services.lifecycle import sizes
 from jobs.services.lifecycle.locks import lock_jobs
 from jobs.services.scheduling import loop
 from jobs.services.scheduling.decisions import preemption
-from jobs.services.submission import resizing
+from jobs.services.submission.changes import resizing
 
 Key = tuple[UUID, int]
 AFTERWARDS = timedelta(minutes=2)

@@ -37,7 +37,8 @@ from jobs.services.lifecycle import cycle_requests, dependencies, gang_fields, s
 from jobs.services.lifecycle.accounting import attempt_leaves
 from jobs.services.lifecycle.copies import copy_metadata
 from jobs.services.scheduling.demand import entitlements, priorities, queueing
-from jobs.services.submission import actions, deadlines, policy_claims, resizing, restarts, spec_changes
+from jobs.services.submission import deadlines, policy_claims
+from jobs.services.submission.changes import actions, resizing, restarts, spec_changes
 from jobs.services.submission.references import References
 from quotas.core import parsing as quota_trees
 from quotas.core.tree import Tree

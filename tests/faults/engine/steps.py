@@ -19,8 +19,8 @@ WAITS_S = 10.0
 PLAN = "jobs.services.scheduling.decisions.apply:apply_plan"
 _FUNCTIONS = (
     ("submit", "jobs.services.submission.submit:apply"),
-    ("delete", "jobs.services.submission.actions:delete"),
-    ("suspend", "jobs.services.submission.actions:suspend"),
+    ("delete", "jobs.services.submission.changes.actions:delete"),
+    ("suspend", "jobs.services.submission.changes.actions:suspend"),
     ("plan", PLAN),
     ("claim", "jobs.services.lifecycle.works:claim"),
     ("create", "fleet.member.client:MemberClient.create"),

@@ -23,7 +23,8 @@ from fleet.kubeapi.objects.kinds import Kind
 from fleet.kubeapi.watching import View, begin
 from jobs.kubeapi.kinds import kinds
 from jobs.models import Job
-from jobs.services.submission import actions, manifests, submit
+from jobs.services.submission import manifests, submit
+from jobs.services.submission.changes import actions
 from tests.support.between import after_each_look_at
 from tests.support.world import pytorch_job
 

@@ -12,7 +12,8 @@ from fleet.changes import journal
 from fleet.kube.resources import CONFIG_MAPS
 from fleet.member.errors import MemberError
 from jobs.models import Dependent
-from jobs.services.submission import actions, manifests, submit
+from jobs.services.submission import manifests, submit
+from jobs.services.submission.changes import actions
 from tests.fleet.kubeapi.builders import until
 from tests.support.kubectl import client_of, served
 

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.models import Attempt, Job
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.jobs.api.builders import submitted, url
 from tests.support.fixtures import unswept, worker, world
 from tests.support.world import POLICY, pytorch_job

@@ -6,7 +6,8 @@ from django.utils import timezone
 
 from fleet.models import Cluster, Grant, Hold
 from jobs.models import Job
-from jobs.services.submission import actions, manifests, submit
+from jobs.services.submission import manifests, submit
+from jobs.services.submission.changes import actions
 from quotas.models import Queue
 from quotas.services import queues, trees
 from tests.jobs.api.explaining import explained, submitted

@@ -12,7 +12,8 @@ from kubernetes.watch import Watch
 
 from fleet.changes import journal
 from jobs.models import Job
-from jobs.services.submission import actions, manifests, submit
+from jobs.services.submission import manifests, submit
+from jobs.services.submission.changes import actions
 from tests.support.kubectl import served
 from tests.support.world import POLICY
 

@@ -8,7 +8,8 @@ from kubernetes.watch import Watch
 from fleet.changes import journal
 from jobs.events import announce_jobs
 from jobs.models import Job, Work
-from jobs.services.submission import actions, manifests, submit
+from jobs.services.submission import manifests, submit
+from jobs.services.submission.changes import actions
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota
 from tests.support.kubectl import served

@@ -10,7 +10,7 @@ from fleet.changes import events, journal
 from fleet.models import Cluster, Hold, Pod
 from jobs.kinds import registry
 from jobs.models import Job, Work
-from jobs.services.submission import resizing
+from jobs.services.submission.changes import resizing
 from quotas.core import amounts
 from tests.support import books
 from tests.support.books import GPU

@@ -14,7 +14,7 @@ from jobs.services.failover import failover
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.follow.timeouts import health
 from jobs.services.lifecycle import works
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.jobs.services.lost_cluster import THROUGH_QUEUE, cycle, north, running
 from tests.support import books, laws
 from tests.support.books import GPU

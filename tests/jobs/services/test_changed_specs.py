@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from fleet.errors import Conflict, InvalidInput
 from jobs.models import Job, Work
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.support.books import a_cluster, apply, cycle, end, gone, job, sent
 from tests.support.world import pytorch_job
 

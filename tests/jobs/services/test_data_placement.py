@@ -16,7 +16,7 @@ from jobs.core.reasons import Code, Reason
 from jobs.models import ClaimLocation, Job
 from jobs.services.failover import failover
 from jobs.services.inspect import explaining
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.jobs.services.claims import claim, job
 from tests.support import books
 from tests.support.passive import passive_member

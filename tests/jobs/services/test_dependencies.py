@@ -11,7 +11,7 @@ from jobs.models import Dependency, Job
 from jobs.services.follow import sweep
 from jobs.services.follow.timeouts import max_wait
 from jobs.services.lifecycle import dependencies
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.support import books
 from tests.support.world import pytorch_job
 

@@ -21,7 +21,7 @@ from jobs.services.follow.status import JobEventHandler
 from jobs.services.follow.timeouts import health, max_wait, time_limits
 from jobs.services.inspect import explaining
 from jobs.services.scheduling import loop
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.jobs import waiting
 from tests.jobs.services import claims, lost_cluster
 from tests.support import books

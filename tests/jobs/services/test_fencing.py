@@ -17,7 +17,7 @@ from jobs.services.dispatch import dispatcher
 from jobs.services.dispatch.members import member_objects
 from jobs.services.failover import failover
 from jobs.services.lifecycle import works
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.support import books
 from tests.support.passive import CLAIM as LATE
 from tests.support.passive import passive_member

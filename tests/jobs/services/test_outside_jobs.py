@@ -8,7 +8,8 @@ from jobs.core.failover.rules import Outcome
 from jobs.core.reasons import Code, Reason
 from jobs.models import Job, Work
 from jobs.services.failover import failover
-from jobs.services.submission import actions, manifests, submit
+from jobs.services.submission import manifests, submit
+from jobs.services.submission.changes import actions
 from quotas.models import QuotaTree
 from quotas.services import previews, trees, usage
 from tests.quotas.core.builders import manifest, quota

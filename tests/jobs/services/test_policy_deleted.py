@@ -10,7 +10,8 @@ from fleet.models import Event
 from jobs.models import Job, Policy, Work
 from jobs.services.follow import sweep
 from jobs.services.follow.timeouts import health
-from jobs.services.submission import actions, policy_claims
+from jobs.services.submission import policy_claims
+from jobs.services.submission.changes import actions
 from jobs.snapshot import spec_of
 from tests.support import books
 from tests.support.world import POLICY, pytorch_job

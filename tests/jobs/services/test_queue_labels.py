@@ -6,7 +6,8 @@ from django.utils import timezone
 
 from jobs.models import Work
 from jobs.services.lifecycle.accounting import charges
-from jobs.services.submission import actions, submit
+from jobs.services.submission import submit
+from jobs.services.submission.changes import actions
 from tests.support import books
 from tests.support.quotas import apply_tree, gpus, leaf
 from tests.support.world import POLICY, pytorch_job

@@ -14,7 +14,7 @@ from jobs.services.follow import sweep
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.follow.timeouts import health
 from jobs.services.scheduling.decisions import preemption
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from quotas.models import Queue
 from tests.jobs.services.lost_cluster import THROUGH_QUEUE, a_fleet, cycle, north, running
 from tests.support import books, laws

@@ -18,7 +18,7 @@ from jobs.services.dispatch import dispatcher
 from jobs.services.follow import sweep
 from jobs.services.lifecycle import works
 from jobs.services.scheduling import loop
-from jobs.services.submission import actions, resizing
+from jobs.services.submission.changes import actions, resizing
 from tests.jobs.services.resizing import elastic, sizes_agree
 from tests.support import books
 from tests.support.books import GPU

@@ -16,7 +16,7 @@ from jobs.models import Attempt, Job, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.failover import failover
 from jobs.services.follow.status import JobEventHandler
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.support import backup, books, quotas
 from tests.support.passive import PassiveMember, passive_member
 from tests.support.world import pytorch_job

@@ -12,7 +12,7 @@ from jobs.services.dispatch import dispatcher
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import works
 from jobs.services.scheduling import loop
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.support import books, laws
 from tests.support.examples import IS_FULL
 from tests.support.passive import CLAIM, passive_member

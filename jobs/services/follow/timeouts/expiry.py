@@ -11,7 +11,7 @@ from fleet.db import isolation
 from fleet.db.durations import later_by
 from fleet.errors import Conflict
 from jobs.models import Job
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 
 _DELETED_PER_PASS = 200
 """Most jobs that one pass deletes; the next pass follows within seconds."""

@@ -21,7 +21,7 @@ from fleet.models import AuditEntry, Hold, Pod
 from fleet.services.auditing import audit
 from jobs import snapshot
 from jobs.models import Job, Work
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 
 BATCH = 100
 """Jobs deleted by one pass: the next one is seconds away, and dispatch and scheduling are in between."""

@@ -10,7 +10,7 @@ from fleet.member.errors import MemberMissing
 from fleet.models import Cluster
 from jobs.models import Work
 from jobs.services.dispatch import dispatcher
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.support import books
 from tests.support.world import POLICY, World, pytorch_job
 

@@ -16,7 +16,7 @@ from jobs.services.dispatch import dispatcher
 from jobs.services.follow.timeouts import health
 from jobs.services.inspect import departures
 from jobs.services.lifecycle import works
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.jobs.core.policies.builders import KNOWN
 from tests.jobs.services import lost_cluster
 from tests.support import books

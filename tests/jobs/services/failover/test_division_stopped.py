@@ -16,7 +16,7 @@ from jobs.services.lifecycle.accounting import charges
 from jobs.services.scheduling import loop
 from jobs.services.scheduling.cache import SchedulerCache
 from jobs.services.scheduling.decisions import apply, lease
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.support import books, laws
 from tests.support.division import LOST, SPREAD, report_share, sweep_job
 

@@ -13,7 +13,7 @@ from jobs.core.failover.incidents import WINDOW
 from jobs.models import Attempt, Incident, Job
 from jobs.services.failover import evidence, incidents
 from jobs.services.inspect import incidents as stories
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.support import books
 from tests.support.world import pytorch_job
 

@@ -25,7 +25,8 @@ from jobs.services.follow.timeouts import expiry, health
 from jobs.services.lifecycle.accounting import charges
 from jobs.services.scheduling import loop
 from jobs.services.scheduling.decisions import preemption
-from jobs.services.submission import actions, policy_claims
+from jobs.services.submission import policy_claims
+from jobs.services.submission.changes import actions
 from tests.support import books
 from tests.support.world import pytorch_job
 

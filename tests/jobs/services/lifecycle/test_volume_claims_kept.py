@@ -10,7 +10,7 @@ from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.models import Job
 from jobs.services.failover import failover
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.support import books
 from tests.support.passive import passive_member
 from tests.support.world import pytorch_job

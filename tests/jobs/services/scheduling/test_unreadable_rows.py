@@ -8,7 +8,7 @@ from jobs import snapshot_rows
 from jobs.models import Job
 from jobs.services.inspect import explaining
 from jobs.services.scheduling import loop, unreadable_rows
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from quotas.services import trees
 from tests.jobs.services import lost_cluster
 from tests.quotas.core.builders import manifest, quota

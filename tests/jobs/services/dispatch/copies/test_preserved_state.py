@@ -15,7 +15,7 @@ from jobs.core.reasons import Code, Reason
 from jobs.models import PreservedState
 from jobs.services.failover import failover
 from jobs.services.follow.status import JobEventHandler
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.jobs.services import lost_cluster
 from tests.support import books
 from tests.support.passive import passive_member

@@ -13,7 +13,7 @@ from jobs.services.dispatch.copies import resizing
 from jobs.services.follow import sweep
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle import works
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.jobs.services import resizing as elastic
 from tests.jobs.services.resizing import order, resize, size
 from tests.support import books

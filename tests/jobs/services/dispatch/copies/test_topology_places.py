@@ -7,7 +7,8 @@ from django.utils import timezone
 from fleet.errors import Forbidden, InvalidInput
 from jobs.models import Dependent, Job
 from jobs.services.scheduling.cache import SchedulerCache
-from jobs.services.submission import actions, manifests, submit
+from jobs.services.submission import manifests, submit
+from jobs.services.submission.changes import actions
 from jobs.snapshot_topology import whereabouts
 from tests.support.books import a_cluster
 from tests.support.world import pytorch_job

@@ -12,7 +12,7 @@ from jobs.models import Attempt, Job
 from jobs.services.follow import sweep
 from jobs.services.follow.timeouts import max_wait
 from jobs.services.scheduling.decisions import preemption
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.support import books
 from tests.support.books import GPU
 from tests.support.quotas import apply_tree, gpus, leaf

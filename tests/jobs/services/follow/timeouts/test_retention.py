@@ -14,7 +14,7 @@ from jobs.core.settings import SchedulerSettings
 from jobs.models import Attempt, Binding, DeletedJob, Job, Work
 from jobs.services.follow import sweep
 from jobs.services.follow.timeouts import retention
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.support import books
 from tests.support.kubectl import client_of, served
 from tests.support.passive import passive_member

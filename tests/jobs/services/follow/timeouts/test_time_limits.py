@@ -12,7 +12,8 @@ from jobs.models import Attempt, Job, Work
 from jobs.services.follow import sweep
 from jobs.services.follow.timeouts import max_wait, time_limits
 from jobs.services.lifecycle.accounting import charges
-from jobs.services.submission import actions, manifests, submit
+from jobs.services.submission import manifests, submit
+from jobs.services.submission.changes import actions
 from tests.support import books
 from tests.support.books import GPU
 from tests.support.quotas import PLENTY, apply_tree, gpus, leaf

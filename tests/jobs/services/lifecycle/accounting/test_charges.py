@@ -13,7 +13,7 @@ from jobs.core.failover.lifecycle import Action
 from jobs.models import Job, Work
 from jobs.services.follow import sweep
 from jobs.services.lifecycle.accounting import charges
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota
 from tests.support import books

@@ -11,7 +11,7 @@ from fleet.models import Event
 from jobs.models import Job, Work
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.lifecycle.copies import provenance
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from tests.support import books
 from tests.support.passive import passive_member
 from tests.support.world import pytorch_job

@@ -13,7 +13,7 @@ from jobs.services.follow import sweep
 from jobs.services.lifecycle import cycle_requests
 from jobs.services.scheduling import loop
 from jobs.services.scheduling.decisions import preemption
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 from quotas.models import Queue
 from quotas.services import queues, trees
 from tests.jobs.services.scheduling.builders import WHOLE, job

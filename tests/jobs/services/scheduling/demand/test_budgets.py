@@ -14,7 +14,8 @@ from jobs.services.lifecycle.accounting import deleted_use
 from jobs.services.scheduling import loop
 from jobs.services.scheduling.decisions import preemption
 from jobs.services.scheduling.demand import budgets, queueing
-from jobs.services.submission import actions, manifests, submit
+from jobs.services.submission import manifests, submit
+from jobs.services.submission.changes import actions
 from quotas.models import Queue
 from quotas.services import trees, views
 from tests.quotas.core.builders import manifest, quota

@@ -7,7 +7,8 @@ from django.utils import timezone
 from fleet.errors import Forbidden, InvalidInput
 from fleet.models import Grant
 from jobs.models import Job
-from jobs.services.submission import manifests, queue_moves, submit
+from jobs.services.submission import manifests, submit
+from jobs.services.submission.changes import queue_moves
 from quotas.models import QuotaGrant
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota

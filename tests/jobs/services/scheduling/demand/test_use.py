@@ -16,7 +16,8 @@ from jobs.services.inspect import explaining
 from jobs.services.lifecycle.accounting import deleted_use
 from jobs.services.scheduling import loop, runtimes
 from jobs.services.scheduling.demand import use as use_service
-from jobs.services.submission import actions, manifests, submit
+from jobs.services.submission import manifests, submit
+from jobs.services.submission.changes import actions
 from quotas.services import trees
 from tests.jobs.services.scheduling.builders import WHOLE, job
 from tests.quotas.core.builders import manifest, quota

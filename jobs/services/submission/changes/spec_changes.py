@@ -12,7 +12,7 @@ from jobs.core.manifest_fields import Faults
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest
 from jobs.models import Job, Work
-from jobs.services.submission import restarts
+from jobs.services.submission.changes import restarts
 
 _ENDING = (Work.State.SUSPENDING, Work.State.WITHDRAWING)
 _AT_REST = (Work.State.SUSPENDED, Work.State.GONE, Work.State.KEPT)

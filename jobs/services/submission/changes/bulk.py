@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from fleet.errors import ConvoyError
 from jobs.core.failover.lifecycle import Action
 from jobs.models import Job
-from jobs.services.submission import actions
+from jobs.services.submission.changes import actions
 
 MOST = 1000
 """Jobs in one call."""
