@@ -22,7 +22,7 @@ from jobs.core.gang import requirements
 from jobs.core.gang.requirements import PodRequirements
 from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.life.shares import ShareState
-from jobs.core.placement.fragmentation_scorer import Usual
+from jobs.core.placement.nodes.fragmentation_scorer import Usual
 from jobs.core.placement.types import Member, Mode, NodeFacts
 from jobs.core.policies import propagation as policies
 from jobs.core.policies.propagation import PolicySpec

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jobs.core.placement.fragmentation import Mix, Node, Usual
+from jobs.core.placement.nodes.fragmentation import Mix, Node, Usual
 
 pytestmark = pytest.mark.bench
 SEEDS = range(100, 105)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.core.gang.types import AdmittedGang, CapacityHold, Gang
-from jobs.core.placement.fragmentation_scorer import Usual
+from jobs.core.placement.nodes.fragmentation_scorer import Usual
 from jobs.core.placement.types import Member, NodeFacts
 from jobs.core.policies.weights import Weights
 from jobs.core.settings import CycleSettings

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from jobs.core.gang.requirements import GangRequirements
 from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.placement import filters, scoring
-from jobs.core.placement.capacity_index import GONE, Bucket, Fleet, Site
-from jobs.core.placement.fit import Prepared, place_gang, prepare_demand
-from jobs.core.placement.fragmentation_scorer import Expectation, Usual
-from jobs.core.placement.node_selection import Load
-from jobs.core.placement.node_states import Vector, minus, trimmed
-from jobs.core.placement.packing import Unsure
+from jobs.core.placement.nodes.capacity_index import GONE, Bucket, Fleet, Site
+from jobs.core.placement.nodes.fit import Prepared, place_gang, prepare_demand
+from jobs.core.placement.nodes.fragmentation_scorer import Expectation, Usual
+from jobs.core.placement.nodes.node_selection import Load
+from jobs.core.placement.nodes.node_states import Vector, minus, trimmed
+from jobs.core.placement.nodes.packing import Unsure
 from jobs.core.placement.scoring import ClusterTraits, Shares
 from jobs.core.placement.types import Assignment, Member, Mode, NodeFacts
 from jobs.core.policies.propagation import Affinity

@@ -16,11 +16,11 @@ from jobs.core import reasons
 from jobs.core.gang.requirements import GangRequirements, NodeClass
 from jobs.core.gang.types import Gang
 from jobs.core.placement import filters, scoring
-from jobs.core.placement.capacity_index import Bucket, Fleet, Site
 from jobs.core.placement.engine import Engine, Mask
-from jobs.core.placement.fit import Prepared, place_gang
-from jobs.core.placement.node_selection import Group
-from jobs.core.placement.packing import Unsure
+from jobs.core.placement.nodes.capacity_index import Bucket, Fleet, Site
+from jobs.core.placement.nodes.fit import Prepared, place_gang
+from jobs.core.placement.nodes.node_selection import Group
+from jobs.core.placement.nodes.packing import Unsure
 from jobs.core.policies.propagation import Affinity
 from jobs.core.reasons import Amounts, Code, Detail, Verdict
 from jobs.core.topology.network import LEVELS

@@ -12,8 +12,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.core.placement.capacity_index import Fleet
-from jobs.core.placement.fit import Prepared
+from jobs.core.placement.nodes.capacity_index import Fleet
+from jobs.core.placement.nodes.fit import Prepared
 from jobs.core.policies.weights import Weights
 
 Shares = NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import Any
 
 from fleet.core.prices import Prices
 from jobs.core.gang.requirements import ANY_NAME, HOSTNAME, NODE_NAME, GangRequirements, NodeClass
-from jobs.core.placement.node_selection import Load
+from jobs.core.placement.nodes.node_selection import Load
 from jobs.core.taints import Taint
 from jobs.core.topology import rank_assignment
 

@@ -18,11 +18,11 @@ from jobs.core.admission.placement_cache import PlacementCache, Reservation
 from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.requirements import GangRequirements, NodeClass
 from jobs.core.gang.types import CapacityHold, Gang
-from jobs.core.placement.capacity_index import Site
 from jobs.core.placement.engine import Engine
-from jobs.core.placement.fit import Prepared
-from jobs.core.placement.node_selection import Group
-from jobs.core.placement.node_states import Vector, minus
+from jobs.core.placement.nodes.capacity_index import Site
+from jobs.core.placement.nodes.fit import Prepared
+from jobs.core.placement.nodes.node_selection import Group
+from jobs.core.placement.nodes.node_states import Vector, minus
 from jobs.core.placement.types import Mode
 from jobs.core.reasons import Amounts
 from jobs.core.settings import CycleSettings

@@ -17,8 +17,8 @@ from jobs.core.gang.requirements import (
     parse_pod_requirements,
 )
 from jobs.core.gang.types import CapacityHold
-from jobs.core.placement import capacity_index as placing_fleet
 from jobs.core.placement.explaining import explain_clusters
+from jobs.core.placement.nodes import capacity_index as placing_fleet
 from jobs.core.placement.types import Assignment, Member, Mode, NodeFacts
 from jobs.core.policies.propagation import Affinity, PolicySpec
 from jobs.core.policies.weights import Weights

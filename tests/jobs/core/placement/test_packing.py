@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.core.placement import packing
-from jobs.core.placement.packing import Bin, Problem, Unsure, Use, pack
+from jobs.core.placement.nodes import packing
+from jobs.core.placement.nodes.packing import Bin, Problem, Unsure, Use, pack
 from tests.support.examples import examples
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.core.gang.requirements import PodRequirements
-from jobs.core.placement.capacity_index import Fleet
-from jobs.core.placement.fragmentation import STEP, WHOLE
-from jobs.core.placement.node_selection import Group
-from jobs.core.placement.node_states import Shape, State, minus
+from jobs.core.placement.nodes.capacity_index import Fleet
+from jobs.core.placement.nodes.fragmentation import STEP, WHOLE
+from jobs.core.placement.nodes.node_selection import Group
+from jobs.core.placement.nodes.node_states import Shape, State, minus
 
 Usual = Sequence[tuple[PodRequirements, float]]
 """What a pod asks, and its share of all that come."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from jobs.core.gang.requirements import HOSTNAME, GangRequirements
-from jobs.core.placement import packing, topology_split
-from jobs.core.placement.capacity_index import Bucket, Fleet, Site
-from jobs.core.placement.node_selection import Costing, Group, Load, Picker, by_worth
-from jobs.core.placement.node_states import Shape, Table
-from jobs.core.placement.packing import Bin, Problem, Use
+from jobs.core.placement.nodes import packing, topology_split
+from jobs.core.placement.nodes.capacity_index import Bucket, Fleet, Site
+from jobs.core.placement.nodes.node_selection import Costing, Group, Load, Picker, by_worth
+from jobs.core.placement.nodes.node_states import Shape, Table
+from jobs.core.placement.nodes.packing import Bin, Problem, Use
 
 
 @dataclass(frozen=True, slots=True)

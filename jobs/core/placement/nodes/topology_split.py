@@ -3,7 +3,7 @@
 Only counts are looked at, of one shape of pods; which nodes inside a domain is `picking`'s affair.
 """
 
-from jobs.core.placement.capacity_index import Fleet, Site
+from jobs.core.placement.nodes.capacity_index import Fleet, Site
 
 Path = tuple[str, ...]
 Split = list[tuple[tuple[int, int], int]]

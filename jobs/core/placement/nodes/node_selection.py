@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.core.placement.capacity_index import Bucket, Fleet, Site
-from jobs.core.placement.node_states import Shape, State, Table, Vector, minus
+from jobs.core.placement.nodes.capacity_index import Bucket, Fleet, Site
+from jobs.core.placement.nodes.node_states import Shape, State, Table, Vector, minus
 
 _COSTED = 256
 """Buckets beyond which each is not costed by itself: the least left is good enough and quick."""

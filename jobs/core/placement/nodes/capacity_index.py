@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jobs.core.gang.requirements import ANY_NAME, NodeClass
-from jobs.core.placement.node_states import Shape, State, States, Table, Vector, minus
+from jobs.core.placement.nodes.node_states import Shape, State, States, Table, Vector, minus
 
 SHAPES_KEPT = 128
 """Columns counted at a time; a fleet asks far fewer shapes in an hour."""
