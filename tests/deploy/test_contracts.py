@@ -1,5 +1,6 @@
 """The import contracts can fail: each planted violation, in a skeleton of the house, breaks the contract it should."""
 
+import configparser
 import shutil
 import subprocess
 import sys
@@ -9,29 +10,37 @@ import pytest
 
 from deploy.bootstrap.home import ROOT
 
-SKELETON = {
-    "fleet": ["api", "core", "kube", "kubeapi", "management", "member", "models", "services"],
-    "quotas": ["core"],
-    "jobs": [
-        "core/placement",
-        "core/scheduling",
-        "kinds",
-        "models",
-        "services/lifecycle",
-        "services/scheduling",
-        "api",
-    ],
-    "simulator": ["machinery", "operators"],
-    "frontend": ["cli"],
-    "deploy": ["bootstrap", "supervisor", "config"],
-}
+SKELETON = (
+    "fleet/models",
+    "quotas/core",
+    "jobs/core/scheduling",
+    "jobs/kinds",
+    "jobs/models",
+    "simulator/operators",
+    "simulator/machinery",
+    "frontend/cli",
+)
+"""What the planted violations import or stand in, beside the packages that the contracts name."""
+
+
+def named() -> set[str]:
+    """The folders of the packages of the product that the contracts name."""
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter")
+    roots = set(contracts["importlinter"]["root_packages"].split())
+    lists = [
+        section.get(key, "")
+        for section in contracts.values()
+        for key in ("containers", "source_modules", "forbidden_modules")
+    ]
+    modules = {name for text in lists for name in text.split()}
+    return {name.replace(".", "/") for name in roots | modules if name.split(".")[0] in roots}
 
 
 @pytest.fixture
 def house(tmp_path: Path) -> Path:
-    for app, parts in SKELETON.items():
-        for part in parts:
-            (tmp_path / app / part).mkdir(parents=True)
+    for folder in {*SKELETON, *named()}:
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
     for folder in [path for path in tmp_path.rglob("*") if path.is_dir()]:
         (folder / "__init__.py").touch()
     shutil.copy(ROOT / ".importlinter", tmp_path)
