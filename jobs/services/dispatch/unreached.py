@@ -15,7 +15,7 @@ from fleet.services.clusters import circuits, freshness
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs
 from jobs.models import Job, Work
-from jobs.services.lifecycle import fences
+from jobs.services.lifecycle.copies import fences
 
 _CHUNK = 100
 
