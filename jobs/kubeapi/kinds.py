@@ -33,7 +33,7 @@ from jobs.kubeapi.decisions import Bindings, Works
 from jobs.kubeapi.queueunits import QueueUnits
 from jobs.kubeapi.writes import ManifestKind, rendered
 from jobs.models import Dependent, Job, Policy
-from jobs.services.lifecycle import sizes
+from jobs.services.lifecycle import sizes, volume_claims
 from jobs.services.submission.changes import actions
 from quotas.core.job_names import facts_within
 
@@ -225,6 +225,18 @@ class Dependents(ManifestKind):
         return True
 
 
+class VolumeClaims(Dependents):
+    """Their phase is what GitOps controllers wait for: ``Bound`` once a cluster has the claim."""
+
+    columns = (Column("Status", lambda shown, now: shown["status"]["phase"]), AGE)
+
+    def rows(self) -> QuerySet[Any]:
+        return volume_claims.with_locations(super().rows())
+
+    def render(self, row: Dependent) -> Object:
+        return {**super().render(row), "status": {"phase": volume_claims.phase(row)}}
+
+
 class Runtimes(Dependents):
     """Training runtimes, PodGroups and PriorityClasses hold no secrets: who reads a namespace, or the fleet, reads them."""
 
@@ -233,8 +245,9 @@ class Runtimes(Dependents):
 
 def kinds() -> list[Kind]:
     """Everything of demand, as it is served."""
-    dependents = {CONFIG_MAPS: "cm", SECRETS: "", SERVICE_ACCOUNTS: "sa", VOLUME_CLAIMS: "pvc"}
+    dependents = {CONFIG_MAPS: "cm", SECRETS: "", SERVICE_ACCOUNTS: "sa"}
     return [
+        VolumeClaims(Served(VOLUME_CLAIMS, ("pvc",))),
         *(Dependents(Served(resource, (short,) if short else ())) for resource, short in dependents.items()),
         *(Jobs(_served(kind)) for kind in registry.everything()),
         *(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 
 from fleet.changes import journal
 from fleet.models import Cluster
@@ -34,8 +35,7 @@ def bind(job: Job, cluster: Cluster, rows: Iterable[Dependent], now: datetime, *
     names = [row.name for row in rows if row.kind == CLAIM and not _is_anywhere(row.manifest)]
     if not names:
         return
-    locked = Dependent.objects.filter(kind=CLAIM, namespace=job.namespace, name__in=names).order_by("pk")
-    list(locked.select_for_update(no_key=True).values_list("pk"))
+    _lock(job.namespace, names)
     known: dict[str, list[str]] = {}
     locations = ClaimLocation.objects.filter(namespace=job.namespace, name__in=names)
     for name, on in locations.order_by("cluster__name").values_list("name", "cluster__name"):
@@ -53,6 +53,7 @@ def bind(job: Job, cluster: Cluster, rows: Iterable[Dependent], now: datetime, *
 @transaction.atomic
 def forget(namespace: str, name: str, cluster: Cluster, now: datetime) -> None:
     """The cluster does not have the claim, or not any more."""
+    _lock(namespace, [name])
     if ClaimLocation.objects.filter(namespace=namespace, name=name, cluster=cluster).delete()[0]:
         _announce(namespace, [name], cluster.uid, now)
 
@@ -69,13 +70,38 @@ def written(manifest: Manifest, now: datetime) -> None:
         _announce(namespace, [name], clusters[0], now)
 
 
+def with_locations(rows: QuerySet[Dependent]) -> QuerySet[Dependent]:
+    """Each claim with whether a cluster has it."""
+    locations = ClaimLocation.objects.filter(namespace=OuterRef("namespace"), name=OuterRef("name"))
+    return rows.annotate(is_located=Exists(locations))
+
+
+def phase(claim: Dependent) -> str:
+    """Of a claim that was read with its locations. One whose data is reached from anywhere waits for no cluster."""
+    is_located: bool = getattr(claim, "is_located", False)
+    return "Bound" if is_located or _is_anywhere(claim.manifest) else "Pending"
+
+
 def _is_anywhere(manifest: Manifest) -> bool:
     return data_placement.is_anywhere((manifest.get("metadata") or {}).get("annotations") or {}, Faults())
 
 
+def _lock(namespace: str, names: Sequence[str]) -> None:
+    """Before the locations, as every writer of them does."""
+    rows = Dependent.objects.filter(kind=CLAIM, namespace=namespace, name__in=names).order_by("pk")
+    list(rows.select_for_update(no_key=True).values_list("pk"))
+
+
 def _announce(namespace: str, names: Sequence[str], uid: object, now: datetime) -> None:
-    """Makes the scheduler read the jobs that wait with these claims again."""
+    """Makes the scheduler read the jobs that wait with these claims again, and tells readers of the claims of their phase."""
+    if not names:
+        return
     moved = journal.Action.MODIFIED
-    journal.append([journal.Change(CLAIM_LOCATION, namespace, name, str(uid), moved) for name in names], now)
-    if names:
-        cycle_requests.request()
+    claims = Dependent.objects.filter(kind=CLAIM, namespace=namespace, name__in=names).order_by("pk")
+    uids = dict(claims.values_list("name", "uid"))
+    shown = [journal.Change(CLAIM, namespace, name, str(uids[name]), moved) for name in uids]
+    located = [journal.Change(CLAIM_LOCATION, namespace, name, str(uid), moved) for name in names]
+    versions = journal.append([*located, *shown], now)
+    for name, version in zip(uids, versions[len(located) :], strict=True):
+        claims.filter(name=name).update(resource_version=version)
+    cycle_requests.request()
