@@ -22,7 +22,7 @@ COMMANDS: dict[str, Callable[[list[str], Home, Steps], int]] = {
     "doctor": doctor.command,
     "test": testing.command,
 }
-GROUPS = {"test": ("dev",)}
+GROUPS = {"test": ("dev",), "up": ("kubectl",)}
 WITHOUT_ENVIRONMENT = {"down", "reset", "status", "logs", "doctor"}
 """These must work when the environment is what is broken."""
 USAGE = """\

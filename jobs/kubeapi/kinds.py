@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from fleet.errors import invalid
 from fleet.kube import crds
 from fleet.kube.discovery import Served
 from fleet.kube.resources import (
@@ -55,9 +56,10 @@ class Jobs(ManifestKind):
         self.columns = (*printing.columns(served.resource, state), *self.wide)
 
     def rows(self) -> QuerySet[Any]:
-        rows = Job.objects.filter(kind=self.name, api_version=self.served.resource.api_version).select_related(
-            "cluster"
-        )
+        """Of every version: a name is one job, whichever version it was submitted in, as in one cluster."""
+        rows = Job.objects.filter(
+            kind=self.name, group=registry.group_of(self.served.resource.api_version)
+        ).select_related("cluster")
         return rows.defer("cluster__access", "cluster__apis", "roles", "total")
 
     def render(self, row: Job) -> Object:
@@ -65,8 +67,25 @@ class Jobs(ManifestKind):
         # The spec is what was asked for, as Kubernetes has it; the status says what is in force.
         row.manifest = sizes.manifest_asked_for(row)
         shown = rendered(row, self.served.resource.api_version, deletionTimestamp=deleting)
-        shown = structural.with_defaults(self.defaults, shown) if self.defaults else shown
+        is_own_version = row.api_version == self.served.resource.api_version
+        shown = structural.with_defaults(self.defaults, shown) if self.defaults and is_own_version else shown
         return {**shown, "status": _status(row, row.cluster.name if row.cluster else None)}
+
+    def update(self, document: Object, write: Write) -> None:
+        """Of a job of another version the metadata alone can be changed here: its fields are not those of this version."""
+        name = document["metadata"]["name"]
+        job = self.one(name, write)
+        if job.api_version != self.served.resource.api_version:
+            spec = {"spec": sizes.manifest_asked_for(job).get("spec")}
+            if structural.pruned(self.kept, spec)["spec"] != document.get("spec"):
+                resource = self.served.resource
+                named = f"{resource.plural}.{job.api_version.rpartition('/')[2]}.{resource.group} {name}"
+                remedy = f"change it with kubectl edit {named}, or delete it first"
+                raise invalid("apiVersion", f"{self.name} {name} was submitted as {job.api_version}: {remedy}")
+            document = {**document, "apiVersion": job.api_version, **spec}
+            self._apply(document, write)
+            return
+        super().update(document, write)
 
     def lines(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
         """Without the manifest: it is most of a row, and what takes longest to read."""

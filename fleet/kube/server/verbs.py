@@ -83,6 +83,15 @@ def is_dry(request: Request) -> bool:
     return request.options.dry or (request.method == "DELETE" and bool(delete_options(request).get("dryRun")))
 
 
+def _is_about_managers(patch: Any) -> bool:
+    """Whether the patch changes ``managedFields``, as `kubectl apply --server-side` does after a client-side apply."""
+    if isinstance(patch, list):
+        paths = (str(operation.get("path")) for operation in patch if isinstance(operation, dict))
+        return any(path.startswith("/metadata/managedFields") for path in paths)
+    metadata = patch.get("metadata")
+    return isinstance(metadata, dict) and "managedFields" in metadata
+
+
 @dataclass(slots=True)
 class Verbs:
     """Carries out the verb of one request."""
@@ -234,6 +243,8 @@ class Verbs:
         patch = self.request.body()
         if style != _JSON and not isinstance(patch, dict):
             raise KubeError(400, "the patch is not an object")
+        if _is_about_managers(patch):
+            current = self.kind.managed([current])[0]
         try:
             document = _PATCHES[style](current, patch)
         except patches.PatchError as e:

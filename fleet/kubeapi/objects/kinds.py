@@ -21,6 +21,7 @@ from fleet.kube.schema import schemas, structural
 from fleet.kube.schema.schemas import Schema
 from fleet.kube.server import kinds, paths
 from fleet.kube.server.kinds import BY_NAME, Exact, Key, Object, Write, method_not_allowed
+from fleet.kube.writes import managed
 from fleet.kubeapi.objects import owners
 from fleet.services.authorization import access
 
@@ -126,7 +127,9 @@ class Kind(kinds.Kind):
         else:
             self.update(new, write)
         shown = shown or self._current(str(new["metadata"].get("name")), write)
-        return owners.keep(shown, write.manage(before, self.written(shown)))
+        # A client may edit the managers themselves, as kubectl does when an object changes to server-side apply.
+        written = managed.with_entries(self.written(shown), new["metadata"].get("managedFields") or [])
+        return owners.keep(shown, write.manage(before, written))
 
     def remove(self, current: Object, options: Object, write: Write) -> Object:
         metadata = current["metadata"]

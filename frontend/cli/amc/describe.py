@@ -30,7 +30,7 @@ def describe(arguments: Arguments) -> int:
             item["_events"] = _events(member, item)
         return listing
 
-    gathered = this.gather(query)
+    gathered = get.answered(this.gather(query))
     first = True
     for cluster, listing in gathered.answers.items():
         for item in listing.items:
@@ -40,7 +40,7 @@ def describe(arguments: Arguments) -> int:
             for line in lines(listing.resource, cluster, item):
                 this.screen.line(line)
             _print_events(this, item["_events"])
-    return get.conclude(this, gathered, names)
+    return get.conclude(this, [gathered], names)
 
 
 def lines(resource: Resource, cluster: str, item: Object) -> list[str]:

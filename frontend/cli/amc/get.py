@@ -7,7 +7,7 @@ object.
 from __future__ import annotations
 
 from argparse import Namespace as Arguments
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from frontend.cli.amc import discovery, follow, formats, run
@@ -23,6 +23,9 @@ def get(arguments: Arguments) -> int:
     form = formats.read(arguments.output)
     key = formats.order(arguments.sort_by) if arguments.sort_by else None
     kind, names = split(arguments.kind, arguments.names)
+    kinds = list(dict.fromkeys(word for word in kind.split(",") if word))
+    if arguments.watch and len(kinds) > 1:
+        raise Problem("only one kind can be watched")
     if names and (arguments.selector or arguments.field_selector or arguments.all_namespaces):
         raise Problem("a name cannot be combined with selectors or with --all-namespaces")
     if arguments.watch and (len(names) > 1 or key):
@@ -36,19 +39,34 @@ def get(arguments: Arguments) -> int:
         )
     params |= {"includeObject": "Object"} if key else {}
     source = rows_of if form.by_server else objects
-    query = partial(read, kind=kind, names=names, namespace=this.namespace, params=params, source=source)
-    gathered = this.gather(query)
-    entries = [(cluster, listing, item) for cluster, listing in gathered.answers.items() for item in listing.items]
+    query = partial(read, names=names, namespace=this.namespace, params=params, source=source)
+    gathered = [answered(this.gather(partial(query, kind=word))) for word in kinds]
+    entries = [
+        (cluster, listing, item)
+        for answer in gathered
+        for cluster, listing in answer.answers.items()
+        for item in listing.items
+    ]
     if key:
         entries.sort(key=lambda entry: key(entry[2].get("object") or entry[2]))
     if form.in_lines:
-        _print_tables(this, [line(form, this.namespace, *entry) for entry in entries], headed=not arguments.no_headers)
+        lines = [line(form, this.namespace, *entry, named_with_kind=len(kinds) > 1) for entry in entries]
+        qualified = [listing.resource.qualified for _, listing, _ in entries]
+        _print_tables(this, list(zip(qualified, lines, strict=True)), headed=not arguments.no_headers)
     elif form.name == "name":
         for _, listing, item in entries:
             this.screen.line(f"{listing.resource.shown}/{item['metadata']['name']}")
-    elif entries or not (len(names) == 1 or gathered.failures):
-        _print_objects(this, [(cluster, item) for cluster, _, item in entries], form, alone=len(names) == 1)
+    elif entries or not (len(names) == 1 or any(answer.failures for answer in gathered)):
+        alone = len(names) == 1 and len(kinds) == 1
+        _print_objects(this, [(cluster, item) for cluster, _, item in entries], form, alone=alone)
     return conclude(this, gathered, names, quiet=not form.in_lines and form.name != "name")
+
+
+def answered(gathered: Gathered[Listing]) -> Gathered[Listing]:
+    """Raises the failure to show if no cluster answered: before anything is printed of other kinds."""
+    if not gathered.answers:
+        raise run.worst(gathered)
+    return gathered
 
 
 def split(kind: str, names: list[str]) -> tuple[str, list[str]]:
@@ -90,12 +108,12 @@ def objects(member: Member, resource: Resource, path: str, params: dict[str, str
     return Listing(resource, member.items(path, params))
 
 
-def _print_tables(this: run.Run, lines: list[Line], *, headed: bool) -> None:
-    """Prints one table for each set of columns, because clusters of different versions may have different columns."""
-    tables: dict[tuple[str, ...], list[list[str]]] = {}
-    for headers, cells in lines:
-        tables.setdefault(headers, []).append(cells)
-    for number, (headers, rows) in enumerate(tables.items()):
+def _print_tables(this: run.Run, lines: list[tuple[str, Line]], *, headed: bool) -> None:
+    """Prints one table for each kind and set of columns: clusters of different versions may have different columns."""
+    tables: dict[tuple[str, tuple[str, ...]], list[list[str]]] = {}
+    for kind, (headers, cells) in lines:
+        tables.setdefault((kind, headers), []).append(cells)
+    for number, ((_, headers), rows) in enumerate(tables.items()):
         if number:
             this.screen.line()
         this.screen.table(headers, rows, headed=headed)
@@ -110,26 +128,24 @@ def _print_objects(this: run.Run, entries: list[tuple[str, Object]], form: Forma
     this.screen.document(items[0] if alone and len(items) == 1 else whole, form.name, form.render)
 
 
-def conclude(this: run.Run, gathered: Gathered[Listing], names: list[str], *, quiet: bool = False) -> int:
-    """Reports names that no cluster has, and returns the exit code.
+def conclude(this: run.Run, kinds: Sequence[Gathered[Listing]], names: list[str], *, quiet: bool = False) -> int:
+    """Reports names that no cluster has, and returns the exit code. ``kinds`` are the answers for each kind.
 
     A name is "not found" only if every cluster that answered lacks it. A cluster that did not answer does not count.
     """
-    if not gathered.answers:
-        raise run.worst(gathered)
-    errors = [
-        str(problem)
-        for problem in gathered.failures.values()
-        if isinstance(problem, Failure) and problem.code in (401, 403)
-    ]
-    listings = gathered.answers.values()
-    for name in names:
-        if all(name in listing.missing for listing in listings):
-            errors += {str(listing.missing[name]) for listing in listings}
+    errors: list[str] = []
+    for gathered in kinds:
+        problems = gathered.failures.values()
+        errors += [str(each) for each in problems if isinstance(each, Failure) and each.code in (401, 403)]
+        listings = gathered.answers.values()
+        for name in names:
+            if all(name in listing.missing for listing in listings):
+                errors += {str(listing.missing[name]) for listing in listings}
     for error in dict.fromkeys(errors):
         this.screen.note(error, style="red")
-    is_empty = not any(listing.items for listing in listings)
-    if is_empty and not names and not gathered.failures and not quiet:
+    is_empty = not any(listing.items for gathered in kinds for listing in gathered.answers.values())
+    has_failures = any(gathered.failures for gathered in kinds)
+    if is_empty and not names and not has_failures and not quiet:
         namespace = f" in {this.namespace} namespace" if this.namespace else ""
         this.screen.note(f"No resources found{namespace} of {', '.join(this.clusters)}.", style="")
-    return 1 if errors or (is_empty and gathered.failures) else 0
+    return 1 if errors or (is_empty and has_failures) else 0

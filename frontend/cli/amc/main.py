@@ -24,7 +24,9 @@ class _Parser(argparse.ArgumentParser):
 def parsers() -> dict[str, argparse.ArgumentParser]:
     """One parser for each verb, so that options may come anywhere after it."""
     get_ = _verb("get", "Show objects of the clusters.", get.get)
-    get_.add_argument("kind", metavar="KIND", help="as the cluster serves it: pods, po, jobs.batch ...")
+    get_.add_argument(
+        "kind", metavar="KIND", help="as the cluster serves it: pods, po, jobs.batch, or several: pods,pvc"
+    )
     get_.add_argument("names", metavar="NAME", nargs="*")
     get_.add_argument("-l", "--selector", default="", help="select by labels, such as app=train,tier!=test")
     get_.add_argument("--field-selector", default="", help="select by fields, such as status.phase=Running")

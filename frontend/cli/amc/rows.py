@@ -38,8 +38,13 @@ def ours(metadata: Object) -> bool:
     return MARKS[0] in labels or labels.get(MARKS[1]) == MANAGER
 
 
-def line(form: Format, namespace: str, cluster: str, listing: Listing, item: Object) -> Line:
-    """Headers and cells of a table row; with custom columns, of an object. A list of all namespaces has their column."""
+def line(
+    form: Format, namespace: str, cluster: str, listing: Listing, item: Object, *, named_with_kind: bool = False
+) -> Line:
+    """Headers and cells of a table row; with custom columns, of an object. A list of all namespaces has their column.
+
+    ``named_with_kind``: as ``pod/a``, where objects of several kinds are printed.
+    """
     if form.columns:
         (first, *others), (cell, *cells) = form.headers, form.cells(item)
         return (first, "CLUSTER", *others), [cell, cluster, *cells]
@@ -50,4 +55,5 @@ def line(form: Format, namespace: str, cluster: str, listing: Listing, item: Obj
     cells = ["<none>" if item["cells"][at] is None else str(item["cells"][at]) for at in shown]
     metadata = (item.get("object") or {}).get("metadata") or {}
     space, adopted = [str(metadata.get("namespace", ""))], ["Y" if ours(metadata) else "N"]
+    cells[0] = f"{listing.resource.shown}/{cells[0]}" if named_with_kind else cells[0]
     return headers, [*space * has_namespace, cells[0], cluster, *cells[1:], *adopted * has_adoption]

@@ -26,11 +26,15 @@ class Run:
     """Empty means all namespaces."""
     timeout_s: float
     screen: Screen = field(default_factory=screen)
+    _warned: set[str] = field(default_factory=set)
 
     def gather(self, query: Callable[[Member], Any]) -> gather.Gathered[Any]:
-        """Runs the query on every selected cluster. Prints a warning for each cluster that does not answer."""
+        """Runs the query on every selected cluster. Prints one warning for each cluster that does not answer."""
         gathered = gather.ask(self.fleet, self.clusters, query, self.timeout_s)
         for name, problem in gathered.away.items():
+            if name in self._warned:
+                continue
+            self._warned.add(name)
             self.screen.note(f"warning: {_with_cluster(name, problem)}", style="yellow")
         return gathered
 

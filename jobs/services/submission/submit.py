@@ -254,6 +254,8 @@ def _cleaned(document: Mapping[str, Any], *, cluster_wide: bool) -> tuple[Manife
     else:
         metadata_kept.setdefault("namespace", "default")
     dropped = sorted(str(key) for key in metadata if key not in _METADATA and key not in _SERVER_FILLED)
+    if metadata.get("name") and "generateName" in dropped:
+        dropped.remove("generateName")  # the name was made of it
     warnings = [f"metadata.{key} is ignored" for key in dropped]
     body = {key: value for key, value in document.items() if key not in ("metadata", "status", RESOLVED)}
     return {**body, "metadata": metadata_kept}, warnings
