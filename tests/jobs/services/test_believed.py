@@ -112,6 +112,20 @@ def test_it_has_succeeded_though_its_last_report_comes_after_its_copy_was_remove
     assert ended_once()
 
 
+def test_a_success_does_not_count_once_the_next_attempt_is_being_sent(policy):
+    """That one may run already: it is believed alone."""
+    running(policy)
+    suspend()
+    resume()
+    done = books.copy("llama", {"conditions": [{"type": "Succeeded", "status": "True"}]})
+    laws.remove_copies()
+    assert cycle() == 1
+    Work.objects.filter(attempt=2).update(state="Sending")
+    JobEventHandler().on_delete(Cluster.objects.get().pk, books.resource("llama"), [done], timezone.now())
+    job = books.job("llama")
+    assert (job.state, job.attempt, Work.objects.get(attempt=2).state) == ("Placed", 2, "Sending")
+
+
 def test_an_attempt_that_goes_on_has_no_cause_of_failure(policy):
     running(policy)
     north(Cluster.State.UNKNOWN)

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.models import Cluster, Event, Hold, JournalEntry
+from fleet.core.members import marks
+from fleet.models import Cluster, Event, Hold, Identity, JournalEntry
 from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
@@ -118,8 +119,49 @@ def test_it_adopts_nothing_of_a_cluster_that_is_to_be_left_still(policy):
     }
     Cluster.objects.update(state=Cluster.State.READY, taints=[drained])
     books.report("llama", "Running")
-    sweep.run(timezone.now())
     assert books.job("llama").state in Job.WAITING
+    sweep.run(timezone.now())
+    assert books.job("llama").state in Job.WAITING and not Event.objects.filter(reason="StaysOnCluster").exists()
+
+
+@pytest.mark.parametrize("condition", ["Running", "Restarting", "Failed"])
+def test_a_report_of_the_former_attempt_says_nothing_of_the_current_one(policy, condition):
+    lost(policy)
+    former = books.copy("llama", {"conditions": [{"type": condition, "status": "True"}]})
+    books.a_cluster("south", gpus=3)
+    assert cycle() == 1
+    books.sent()
+    Job.objects.update(state="Dispatched")
+    north(Cluster.State.READY)
+    JobEventHandler().on_update(Cluster.objects.get(name="north").pk, books.resource("llama"), [former], timezone.now())
+    job = books.job("llama")
+    assert (job.state, job.attempt, str(job.cluster), job.unhealthy_since) == ("Dispatched", 2, "south", None)
+    assert job.status != former["status"] and works() == {1: "Withdrawing", 2: "Applied"}
+
+
+def test_a_decision_about_the_former_attempt_moves_nobody(policy):
+    """Of a process that has read the job before it moved."""
+    running(policy)
+    before = books.job("llama")
+    north(Cluster.State.UNKNOWN)
+    lost = Reason(Code.CLUSTER_LOST, "gone")
+    assert failover.leave(books.job("llama"), Outcome.LOST, lost, timezone.now())
+    books.a_cluster("south", gpus=3)
+    assert cycle() == 1
+    assert not failover.leave(before, Outcome.LOST, lost, timezone.now())
+    assert (books.job("llama").state, books.job("llama").attempt) == ("Placed", 2)
+    assert list(Attempt.objects.order_by("number").values_list("outcome", flat=True)) == ["Lost", ""]
+
+
+def test_a_copy_that_is_reported_after_its_removal_was_recorded_is_removed_again(policy):
+    """A worker that was paused may have created it, or its member was restored."""
+    lost(policy)
+    Work.objects.update(state="Gone")
+    north(Cluster.State.READY)
+    copy = books.copy("llama", {"conditions": [{"type": "Running", "status": "True"}]})
+    copy["metadata"]["labels"][marks.FLEET] = Identity.here()
+    JobEventHandler().on_update(Cluster.objects.get().pk, books.resource("llama"), [copy], timezone.now())
+    assert books.job("llama").state in Job.WAITING and works() == {1: "Withdrawing"}
 
 
 def test_it_lets_nobody_start_anew_through_a_queue_that_is_held_but_adopts_what_runs():

@@ -109,6 +109,31 @@ def test_when_the_member_returns_its_copy_is_removed_and_not_resumed(north, sout
     assert not north.member.items(PYTORCH_JOBS) and (job().attempt, str(job().cluster)) == (2, "south")
 
 
+def test_a_copy_that_must_have_stopped_is_not_counted_on_when_its_member_returns(north):
+    """No other cluster has room: the job waits. Whether the agent did what it promised is for the copy's report to say."""
+    running(north)
+    north.state(Cluster.State.UNKNOWN)
+    north.to(north.s + STOPPED_BY + 61)
+    assert check(north) == "Moving"
+    north.state(Cluster.State.READY)
+    assert returns.adopt(north.now) == [] and job().state == "Moving"
+    books.report(NAME, "Running", now=north.now)
+    assert job().state == "Running"
+
+
+def test_a_copy_that_was_seen_stopped_is_not_resumed_by_a_report_from_before(north):
+    running(north)
+    north.state(Cluster.State.UNKNOWN)
+    north.to(north.s + STOPPED_BY + 61)
+    assert check(north) == "Moving"
+    north.agent.look()
+    north.state(Cluster.State.READY)
+    north.member.report(PYTORCH_JOBS)
+    assert Work.objects.get().stopped_at is not None
+    books.report(NAME, "Running", now=north.now)
+    assert job().state == "Moving"
+
+
 def test_a_copy_that_was_stopped_although_the_member_was_not_lost_gets_another_attempt(north):
     """The fleet itself was away, or its renewals were refused."""
     running(north)

@@ -45,6 +45,17 @@ def test_it_does_not_record_over_a_change_of_mind(work):
     assert not works.advance(mine, WorkEvent.BEGUN)
 
 
+def test_a_work_that_is_claimed_is_withdrawn_under_its_claim_and_one_that_is_not_is_dropped(work):
+    """A claim on a work that is over would never be given back, if its claimant is dead."""
+    owner = Job(uid=work.job_uid, attempt=1)
+    works.claim(work.pk, NOW)
+    assert works.withdraw(owner, NOW) == 1
+    assert Work.objects.get().state == Work.State.WITHDRAWING
+    Work.objects.update(state=Work.State.PENDING, claim="")
+    assert works.withdraw(owner, NOW) == 0
+    assert Work.objects.get().state == Work.State.GONE
+
+
 @pytest.mark.parametrize(
     ("state", "cluster", "is_due"),
     [
