@@ -51,6 +51,8 @@ class PlacementCache:
         """Inside `without_reservation`."""
         self._infeasible_on_reserved: tuple[int, set[Shape]] = (0, set())
         """Shapes infeasible even on reserved nodes, with the generation at which that was computed."""
+        self._feasible: tuple[int, set[Shape]] = (0, set())
+        """Shapes that can be placed, with the generation at which that was computed."""
         self._ids: dict[str, int] = {}
         self._nodes: dict[tuple[str, str], NodeFacts] = {}
         self._infeasible: dict[Shape, tuple[Gang, tuple[str, ...]]] = {}
@@ -158,6 +160,19 @@ class PlacementCache:
         return self._nodes.get((cluster, name))
 
     # queries
+
+    def fits(self, shape: Shape, gang: Gang, only: tuple[str, ...], now: datetime) -> bool:
+        """Whether `find` has an answer. Unlike the assignment, this is computed once per shape and generation."""
+        if self._reservation_lifted:
+            return self.find(shape, gang, only, now) is not None
+        if self._feasible[0] != self._generation:
+            self._feasible = (self._generation, set())
+        if shape in self._feasible[1]:
+            return True
+        fits = self.find(shape, gang, only, now) is not None
+        if fits:
+            self._feasible[1].add(shape)
+        return fits
 
     def find(self, shape: Shape, gang: Gang, only: tuple[str, ...], now: datetime) -> Assignment | None:
         """The best assignment now, or None; None is remembered. Of a divided job it is the assignment of its largest share."""

@@ -6,6 +6,7 @@ Only asks and remembers refusals; charges and holds are the scheduler's.
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
+from typing import Literal
 
 from jobs.core.admission import admission_pass
 from jobs.core.admission.equivalence import EquivalenceClass
@@ -13,7 +14,6 @@ from jobs.core.admission.nominations import Nominations
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Placement
 from jobs.core.gang.types import Gang
-from jobs.core.placement.types import Assignment
 from jobs.core.scheduling.backfill_pass import BackfillPass
 from jobs.core.scheduling.flavor_choice import try_flavors
 from jobs.core.scheduling.refusal_index import RefusalIndex
@@ -48,12 +48,14 @@ class Offering:
         else:
             self._refusals.mark_infeasible(group)
 
-    def _probe(self, group: EquivalenceClass, nominations: Nominations, now: datetime) -> Assignment | Refused | None:
+    def _probe(
+        self, group: EquivalenceClass, nominations: Nominations, now: datetime
+    ) -> Literal[True] | Refused | None:
         gang = group.sample
         if (refusal := self._refusal(self._waiting.unit(group.members[0][1]), gang, nominations)) is not None:
             return refusal
         with nominations.own_reservation_lifted(gang), self._on_reserved_nodes(gang.job_id):
-            return self._places.find(group.shape, gang, group.only, now)
+            return self._places.fits(group.shape, gang, group.only, now) or None
 
     def _offer(
         self, gang: Gang, group: EquivalenceClass, nominations: Nominations, now: datetime
