@@ -18,4 +18,5 @@ class FleetConfig(AppConfig):
         # At the start and not with the first span: loading the SDK takes a second, and spans begin inside transactions.
         tracing.provider()
         devices.add(settings.CONVOY_DEVICE_RESOURCES)
+        import_module("fleet.db.value_lists")  # before the first connection, which it prepares
         import_module("fleet.api.sign_in.sign_in_audit")

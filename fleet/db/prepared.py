@@ -7,25 +7,22 @@ with a value, None is equal to nothing, as in SQL, and not ``IS NULL`` as in Dja
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from django.core.exceptions import EmptyResultSet
-from django.db import connection, models
+from django.db import connection, connections, models
 from django.db.models import QuerySet
 from django.db.models import query as _django
 from django.db.models.expressions import Expression
 from django.db.models.sql import UpdateQuery
+
+from fleet.db import value_lists
 
 M = TypeVar("M", bound=models.Model)
 if TYPE_CHECKING:
     Field = models.Field[Any, Any]
 else:
     Field = models.Field
-_LENGTHS = (*range(9), 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-"""A list of values is filled up to the next of these lengths with its last value, which changes no `IN`, so that few texts
-are kept. A statement with a longer list is built each time."""
-
 _populators: Any = _django.get_related_populators  # the stubs are of Django 6, where it takes more
 KEY: Final[Field] = models.BigIntegerField()
 NUMBER: Final[Field] = models.IntegerField()
@@ -37,15 +34,24 @@ UID: Final[Field] = models.UUIDField()
 
 @dataclass(frozen=True, slots=True)
 class _Parameter:
-    """Stands in a text's parameters for a value to come; ``at`` is its place in a list, -1 where it is no list."""
+    """Stands in a text's parameters for a value to come."""
 
     name: str
     field: Field
-    at: int
 
-    def of(self, values: Mapping[str, Any]) -> Any:
-        value = values[self.name] if self.at < 0 else values[self.name][self.at]
+    def of(self, values: Mapping[str, Any], connection: Any) -> Any:
+        return self._converted(values[self.name], connection)
+
+    def _converted(self, value: Any, connection: Any) -> Any:
         return None if value is None else self.field.get_db_prep_value(value, connection)
+
+
+class _ListParameter(_Parameter):
+    """Stands for a list, which is one parameter however long it is."""
+
+    def of(self, values: Mapping[str, Any], connection: Any) -> Any:
+        converted = [self._converted(value, connection) for value in values[self.name]]
+        return value_lists.parameter(converted, connection.vendor)
 
 
 class _Slot(Expression):
@@ -57,8 +63,13 @@ class _Slot(Expression):
         return "%s", [self.parameter]
 
 
+class _ListSlot(_Slot):
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        return value_lists.PLACES[connection.vendor], [self.parameter]
+
+
 Param = Callable[[str, Field], Any]
-"""The place of a value in a statement: its name, and the field that converts it. A list has a place for each of its values."""
+"""The place of a value in a statement: its name, and the field that converts it. Lists stand in `IN` conditions only."""
 
 
 @dataclass(slots=True)
@@ -71,23 +82,23 @@ class _Text:
     compiler: Any = None
 
     def bound(self, values: Mapping[str, Any]) -> list[Any]:
-        return [each.of(values) if type(each) is _Parameter else each for each in self.parameters]
+        wrapped = connections[connection.alias]  # the proxy looks it up with every attribute
+        return [each.of(values, wrapped) if isinstance(each, _Parameter) else each for each in self.parameters]
 
 
 class _Statement:
-    """What all have in common: a text for each length of the lists, which stand in `IN` conditions only."""
+    """What all have in common: a text for each choice of the lists that are empty, which Django leaves out."""
 
     def __init__(self) -> None:
         self._texts: dict[tuple[object, ...], _Text] = {}
 
     def _text(self, values: Mapping[str, Any]) -> _Text:
-        """The statement for these values, whose lists have been filled up."""
-        lengths = tuple(len(value) if isinstance(value, list | tuple) else -1 for value in values.values())
-        key = (connection.vendor, *values, *lengths)
+        key = (
+            connection.vendor,
+            *((name, _is_list(value), _is_list(value) and not value) for name, value in values.items()),
+        )
         if (text := self._texts.get(key)) is None:
-            text = self._written(_param(values))
-            if max(lengths, default=0) <= _LENGTHS[-1]:
-                self._texts[key] = text
+            text = self._texts[key] = self._written(_param(values))
         return text
 
     def _written(self, param: Param) -> _Text:
@@ -103,14 +114,12 @@ class Rows(_Statement, Generic[M]):
 
     def values(self, **values: Any) -> list[tuple[Any, ...]]:
         """The rows as tuples, in the order of the query set's columns."""
-        values = _filled_up(values)
         text = self._text(values)
         rows = _fetched(text, values)
         return [tuple(row) for row in _converted(text, rows)] if text.converters else rows
 
     def objects(self, **values: Any) -> list[M]:
         """The rows as objects."""
-        values = _filled_up(values)
         text = self._text(values)
         rows = _fetched(text, values)
         return list(_instances(text.compiler, _converted(text, rows) if text.converters else rows)) if rows else []
@@ -134,7 +143,6 @@ class Update(_Statement):
 
     def run(self, **values: Any) -> int:
         """Returns how many rows it matched."""
-        values = _filled_up(values)
         text = self._text(values)
         if not text.sql:
             return 0
@@ -157,24 +165,15 @@ class Update(_Statement):
 _NOTHING = _Text("", (), {})
 
 
-def _filled_up(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: _filled_up_list(value) if isinstance(value, list | tuple) and len(value) > _LENGTHS[8] else value
-        for name, value in values.items()
-    }
-
-
-def _filled_up_list(value: Sequence[Any]) -> list[Any]:
-    length = next((length for length in _LENGTHS if length >= len(value)), len(value))
-    return [*value, *repeat(value[-1], length - len(value))]
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
 
 
 def _param(values: Mapping[str, Any]) -> Param:
     def param(name: str, field: Field) -> Any:
-        value = values[name]
-        if isinstance(value, list | tuple):
-            return [_Slot(_Parameter(name, field, at)) for at in range(len(value))]
-        return _Slot(_Parameter(name, field, -1))
+        if not _is_list(values[name]):
+            return _Slot(_Parameter(name, field))
+        return _ListSlot(_ListParameter(name, field)) if values[name] else []
 
     return param
 
@@ -188,12 +187,12 @@ def _fetched(text: _Text, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def _converted(text: _Text, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-    converted = list(map(list, rows))
+    converted, wrapped = list(map(list, rows)), connections[connection.alias]
     for at, (convert, expression) in text.converters.items():
         for row in converted:
             value = row[at]
             for each in convert:
-                value = each(value, expression, connection)
+                value = each(value, expression, wrapped)
             row[at] = value
     return converted
 
