@@ -19,15 +19,15 @@ from fleet.member.client import Access, MemberClient
 from fleet.member.errors import MemberError, MemberExists
 from simulator import images
 from simulator.apiserver import metrics
-from simulator.apiserver.catalog import Catalog
 from simulator.apiserver.faults import Faults
+from simulator.apiserver.objects.catalog import Catalog
 from simulator.apiserver.server import ApiServer
 from simulator.controller_manager import ControllerManager, Shape
 from simulator.fault_parser import BadFault, Fault
 from simulator.machinery.clock import WallClock
-from simulator.node import entering
 from simulator.node.logs import Logs
-from simulator.node.processes import Process
+from simulator.node.runtime import entering
+from simulator.node.runtime.processes import Process
 from simulator.streaming.source import Entered, NotEntered
 
 VERSIONS = {

@@ -14,12 +14,13 @@ from fleet.kube.server.app import Answer, Server
 from fleet.kube.server.kinds import History, Kind, Namespaces, Object
 from fleet.kube.server.request import Receive, Request, Scope, Send
 from fleet.kube.server.watching import Frame, Opening, WatchOptions
-from simulator.apiserver import accounts, metrics, pod_logs, pod_streams, rules, watching
+from simulator.apiserver import accounts, metrics, pod_logs, pod_streams, watching
 from simulator.apiserver.accounts import Account, Tokens
-from simulator.apiserver.catalog import Catalog, Target
 from simulator.apiserver.faults import Faults
+from simulator.apiserver.objects import rules
+from simulator.apiserver.objects.catalog import Catalog, Target
+from simulator.apiserver.objects.store import Store
 from simulator.apiserver.pod_logs import LogSource
-from simulator.apiserver.store import Store
 from simulator.apiserver.watching import Surroundings
 from simulator.streaming.source import PodSource
 

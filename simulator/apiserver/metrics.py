@@ -13,8 +13,8 @@ from fleet.kube.discovery import Served
 from fleet.kube.resources import NODES, PODS, Resource
 from fleet.kube.server import kinds
 from fleet.kube.server.kinds import Exact, Key, Namespaces, Object
-from simulator.apiserver.rules import now
-from simulator.apiserver.store import Store
+from simulator.apiserver.objects.rules import now
+from simulator.apiserver.objects.store import Store
 
 GROUP, VERSION = "metrics.k8s.io", "v1beta1"
 _IDLE = {"cpu": 200, "memory": 2**30}

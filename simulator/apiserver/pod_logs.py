@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 from fleet.kube.requests.status import KubeError
 from fleet.kube.server.app import Answer, Chunks
 from fleet.kube.server.request import Request
-from simulator.apiserver.catalog import Target
-from simulator.apiserver.store import Object
+from simulator.apiserver.objects.catalog import Target
+from simulator.apiserver.objects.store import Object
 
 _FOLLOW_S = 0.1
 _TIME = b"2026-01-01T00:00:00.000000000Z "

@@ -8,8 +8,8 @@ from urllib.parse import parse_qs
 from fleet.kube.requests.status import KubeError
 from fleet.kube.server import upgrades
 from fleet.kube.server.request import Scope, Send
-from simulator.apiserver.catalog import Target
-from simulator.apiserver.store import Object
+from simulator.apiserver.objects.catalog import Target
+from simulator.apiserver.objects.store import Object
 from simulator.streaming import carriers, forwarding, websocket
 from simulator.streaming.carriers import SpdyCarrier, WebSocketCarrier
 from simulator.streaming.forwarding import Forwarding

@@ -19,11 +19,11 @@ from fleet.kube import pki
 from fleet.kube.server.upgrades import Upgradable
 from fleet.member.client import Access
 from simulator.apiserver.app import Application
-from simulator.apiserver.catalog import Catalog
 from simulator.apiserver.faults import Faults
 from simulator.apiserver.faulty import Faulty
+from simulator.apiserver.objects.catalog import Catalog
+from simulator.apiserver.objects.store import Store
 from simulator.apiserver.pod_logs import LogSource
-from simulator.apiserver.store import Store
 
 
 class ApiServer:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from fleet.kube.requests.status import KubeError, expired
 from fleet.kube.server.watching import Changes, Event, Frame, Opening, WatchOptions
 from simulator.apiserver.faults import Faults
-from simulator.apiserver.storage import StoredKind
-from simulator.apiserver.store import Change, Store
+from simulator.apiserver.objects.storage import StoredKind
+from simulator.apiserver.objects.store import Change, Store
 
 _LONGEST_WAIT_S = 10.0
 _BACKLOG = 20_000

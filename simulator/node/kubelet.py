@@ -30,11 +30,11 @@ from simulator.machinery.objects import (
     uid_of,
 )
 from simulator.node import lifecycle
-from simulator.node.appetite import Bounds, Look
-from simulator.node.isolation import Isolation
 from simulator.node.nodes import address, is_off
-from simulator.node.processes import Process, sweep
-from simulator.node.sandbox import Sandboxes
+from simulator.node.runtime.appetite import Bounds, Look
+from simulator.node.runtime.isolation import Isolation
+from simulator.node.runtime.processes import Process, sweep
+from simulator.node.runtime.sandbox import Sandboxes
 
 NEVER = float("inf")
 NAMES = "names"

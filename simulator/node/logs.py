@@ -8,7 +8,7 @@ from simulator.machinery.controller import Cluster
 from simulator.machinery.objects import Object, is_finished, name_of, phase_of, restarts_of
 from simulator.node import lifecycle, trainlog
 from simulator.node.kubelet import Kubelet
-from simulator.node.processes import log_path
+from simulator.node.runtime.processes import log_path
 
 LARGEST = 256 << 20
 """Of one reading of a process's output: twice what evicts its pod."""

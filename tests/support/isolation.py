@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from simulator.node.isolation import Isolation, Policy, View
-from simulator.node.network import MemberNetwork
+from simulator.node.runtime.isolation import Isolation, Policy, View
+from simulator.node.runtime.network import MemberNetwork
 
 
 def _fault() -> str:

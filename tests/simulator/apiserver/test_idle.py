@@ -13,11 +13,11 @@ from fleet.kube.server.selection import Selection
 from fleet.kube.server.watching import Watch, WatchOptions
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberExpired
-from simulator.apiserver.catalog import Catalog
 from simulator.apiserver.faults import Faults
-from simulator.apiserver.rules import now
+from simulator.apiserver.objects.catalog import Catalog
+from simulator.apiserver.objects.rules import now
+from simulator.apiserver.objects.store import Store
 from simulator.apiserver.server import ApiServer
-from simulator.apiserver.store import Store
 from simulator.apiserver.watching import Surroundings, begin
 from tests.contract.target import config_map
 from tests.support.virtual_loop import wakeups

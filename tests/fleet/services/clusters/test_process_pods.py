@@ -8,7 +8,7 @@ from django.test import Client
 
 from fleet.models import Cluster
 from fleet.services.clusters import process_pods
-from simulator.node.isolation import Policy
+from simulator.node.runtime.isolation import Policy
 
 
 @pytest.fixture

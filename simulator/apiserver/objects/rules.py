@@ -14,7 +14,7 @@ from fleet.kube.discovery import Served
 from fleet.kube.requests.status import invalid
 from fleet.kube.resources import NAMESPACES, NODES, PODS, SERVICES, Resource
 from fleet.kube.schema import shapes
-from simulator.apiserver import defaults
+from simulator.apiserver.objects import defaults
 
 Object = dict[str, Any]
 _FIXED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")

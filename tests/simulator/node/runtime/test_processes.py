@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from simulator.node.isolation import Isolation, Policy, View
-from simulator.node.processes import Launch, Ports, Process, prepare
+from simulator.node.runtime.isolation import Isolation, Policy, View
+from simulator.node.runtime.processes import Launch, Ports, Process, prepare
 from tests.support.isolation import needs_isolation
 
 pytestmark = needs_isolation
@@ -135,8 +135,8 @@ def test_it_terminates_politely(tmp_path: Path) -> None:
 def test_it_leaves_nothing_behind_when_the_simulator_is_killed(tmp_path: Path) -> None:
     simulator = f"""
 from pathlib import Path
-from simulator.node.isolation import Isolation, Policy, View
-from simulator.node.processes import Ports, Process, prepare
+from simulator.node.runtime.isolation import Isolation, Policy, View
+from simulator.node.runtime.processes import Ports, Process, prepare
 made = prepare({pod(["sh", "-c", "setsid sleep 4747 & echo up; wait"])!r}, Path({str(tmp_path)!r}), None, Ports(), restart=0)
 Process(made, Isolation(View.of({{}}, Path("/nowhere")), Policy())).wait()
 """

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fleet.kube.resources import JOBS, PODS, Resource
-from simulator.apiserver.rules import timestamp
-from simulator.apiserver.store import Kind, Store
+from simulator.apiserver.objects.rules import timestamp
+from simulator.apiserver.objects.store import Kind, Store
 
 Object = dict[str, Any]
 FOREGROUND = "foregroundDeletion"

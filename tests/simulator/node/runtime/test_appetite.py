@@ -10,10 +10,11 @@ import pytest
 from fleet.kube.resources import EVENTS, PODS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberMissing
-from simulator.node import appetite, entering, kubelet, launcher
-from simulator.node.appetite import MIB, Bounds
-from simulator.node.isolation import Isolation
-from simulator.node.processes import Ports, Process, prepare
+from simulator.node import kubelet
+from simulator.node.runtime import appetite, entering, launcher
+from simulator.node.runtime.appetite import MIB, Bounds
+from simulator.node.runtime.isolation import Isolation
+from simulator.node.runtime.processes import Ports, Process, prepare
 from tests.simulator.casting import calling, member, until
 from tests.simulator.node.isolated_pods import fetch, home, pod
 from tests.support.isolation import needs_isolation
@@ -182,7 +183,7 @@ def test_while_the_machine_is_low_on_space_no_process_starts_and_large_ones_go(
     for name in ("large", "modest"):
         until(lambda name=name: status(client, name).get("phase") == "Running", 60)
     monkeypatch.setattr(appetite, "machine_fault", lambda *_: "this machine is low on disk space")
-    monkeypatch.setattr("simulator.node.sandbox.machine_fault", lambda *_: "this machine is low on disk space")
+    monkeypatch.setattr("simulator.node.runtime.sandbox.machine_fault", lambda *_: "this machine is low on disk space")
     create(client, "late", "pass")
     until(lambda: status(client, "large").get("reason") == "Evicted", 60)
     until(lambda: "low on disk" in str(status(client, "late")), 60)

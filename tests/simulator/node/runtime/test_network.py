@@ -10,8 +10,8 @@ from fleet.kube.resources import CONFIG_MAPS, EVENTS, PODS, SECRETS, SERVICES
 from fleet.member.client import MemberClient
 from simulator.controller_manager import Shape
 from simulator.member import SimulatedMember
-from simulator.node.network import MemberNetwork
 from simulator.node.nodes import Pool
+from simulator.node.runtime.network import MemberNetwork
 from tests.simulator.casting import until
 from tests.support.isolation import needs_network
 

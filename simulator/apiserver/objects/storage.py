@@ -19,12 +19,12 @@ from fleet.kube.schema.schemas import METADATA, Schema, of_kind
 from fleet.kube.server import kinds
 from fleet.kube.server.kinds import Exact, Key, Namespaces, Object, Write
 from fleet.kube.tables import Column
-from simulator.apiserver import definitions, deletion, rules
-from simulator.apiserver.store import Store
+from simulator.apiserver.objects import definitions, deletion, rules
+from simulator.apiserver.objects.store import Store
 from simulator.images import RUN
 
 if TYPE_CHECKING:
-    from simulator.apiserver.catalog import Catalog
+    from simulator.apiserver.objects.catalog import Catalog
 
 _COLLECT_S = 0.05
 """How long after its creation an object whose owners do not exist is collected."""

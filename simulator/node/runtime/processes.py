@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from simulator.machinery.objects import Object, controller_of, name_of, namespace_of, uid_of
-from simulator.node import launcher, names
-from simulator.node.isolation import Isolation, start_launcher
+from simulator.node.runtime import launcher, names
+from simulator.node.runtime.isolation import Isolation, start_launcher
 
 FetchData = Callable[[str, str, str], Mapping[str, str]]
 """Returns the files of a ConfigMap or Secret, by kind, namespace and name. Raises LookupError if it does not exist."""

@@ -18,11 +18,11 @@ from simulator import images
 from simulator.machinery.clock import stamp
 from simulator.machinery.controller import Cluster
 from simulator.machinery.objects import Object, name_of, namespace_of, uid_of
-from simulator.node import names
-from simulator.node.appetite import Bounds, machine_fault
-from simulator.node.isolation import Isolation
-from simulator.node.network import API_PORT, MemberNetwork
-from simulator.node.processes import InCluster, Launch, Ports, Process, prepare
+from simulator.node.runtime import names
+from simulator.node.runtime.appetite import Bounds, machine_fault
+from simulator.node.runtime.isolation import Isolation
+from simulator.node.runtime.network import API_PORT, MemberNetwork
+from simulator.node.runtime.processes import InCluster, Launch, Ports, Process, prepare
 
 TOKEN_S = 30 * 86400
 """How long a token is valid. It is not renewed, because no process of a simulated pod runs longer."""

@@ -88,7 +88,7 @@ class MemberNetwork:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "simulator.node.switch", f"{self.gateway}/16"],
+                [sys.executable, "-m", "simulator.node.runtime.switch", f"{self.gateway}/16"],
                 env={},
                 cwd=_PACKAGE,
                 stdin=theirs.fileno(),

@@ -7,7 +7,7 @@ from fleet.kube.requests import status
 from fleet.kube.resources import CRDS
 from fleet.kube.schema.definitions import schema_faults
 from fleet.kube.schema.validation import REQUIRED, Cause, cause
-from simulator.apiserver import rules
+from simulator.apiserver.objects import rules
 
 Object = dict[str, Any]
 

@@ -8,9 +8,9 @@ from fleet.kube.discovery import Served
 from fleet.kube.resources import Resource
 from fleet.kube.server import kinds, paths
 from fleet.kube.server.kinds import Object, Write
-from simulator.apiserver.rules import now
-from simulator.apiserver.storage import StoredKind
-from simulator.apiserver.store import Store
+from simulator.apiserver.objects.rules import now
+from simulator.apiserver.objects.storage import StoredKind
+from simulator.apiserver.objects.store import Store
 
 _NAMESPACE = {"apiVersion": "v1", "kind": "Namespace"}
 _ENDPOINTS = Resource("", "v1", "endpoints", "Endpoints")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from simulator.node import launcher
-from simulator.node.isolation import Isolation, Policy
-from simulator.node.processes import Ports, Process, prepare
+from simulator.node.runtime import launcher
+from simulator.node.runtime.isolation import Isolation, Policy
+from simulator.node.runtime.processes import Ports, Process, prepare
 from tests.simulator.node.isolated_pods import SECRET, fetch, home, pod
 from tests.support.isolation import needs_isolation
 
@@ -238,7 +238,7 @@ os.execv(sys.executable, [sys.executable, "-c", sys.argv[1]])
 REFUSED = """
 import os
 from pathlib import Path
-from simulator.node.isolation import Isolation, Policy, View
+from simulator.node.runtime.isolation import Isolation, Policy, View
 
 __all__ = ["home"]
 home = Path({home!r})

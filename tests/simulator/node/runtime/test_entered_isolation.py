@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from simulator.node import entering, launcher
-from simulator.node.isolation import Isolation
-from simulator.node.processes import Ports, Process, prepare
+from simulator.node.runtime import entering, launcher
+from simulator.node.runtime.isolation import Isolation
+from simulator.node.runtime.processes import Ports, Process, prepare
 from simulator.streaming.source import NotEntered
 from tests.simulator.node.isolated_pods import SECRET, fetch, home, pod
 from tests.support.isolation import needs_isolation

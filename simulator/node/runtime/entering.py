@@ -12,9 +12,9 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from simulator.node import launcher
-from simulator.node.isolation import PYTHON
-from simulator.node.processes import Process
+from simulator.node.runtime import launcher
+from simulator.node.runtime.isolation import PYTHON
+from simulator.node.runtime.processes import Process
 from simulator.streaming.source import Entered, NotEntered
 
 _NETWORK = ("net",)

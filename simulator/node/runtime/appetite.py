@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from simulator.node import launcher
-from simulator.node.processes import Launch, Process
+from simulator.node.runtime import launcher
+from simulator.node.runtime.processes import Launch, Process
 
 LOOK_S, REST = 5.0, 20.0
 """Between two looks at a pod; and at least so many times as long as the last one took."""

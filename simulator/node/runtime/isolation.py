@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from simulator import images
-from simulator.node import launcher
+from simulator.node.runtime import launcher
 
 SETTING = "CONVOY_PROCESS_PODS"
 PATHS = "CONVOY_PROCESS_PATHS"

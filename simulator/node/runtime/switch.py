@@ -1,4 +1,4 @@
-"""The switch of one simulated member's network, a process of its own: ``python -m simulator.node.switch GATEWAY/PREFIX``.
+"""The switch of a simulated member's network, its own process: ``python -m simulator.node.runtime.switch GATEWAY/PREFIX``.
 
 It lives in a network namespace with nothing but a bridge, so that nothing of this machine is reachable and no address of
 this machine is taken. Standard input is one end of a Unix socket. It first answers ``ready`` with a listening socket at the
@@ -15,8 +15,8 @@ import sys
 from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
-from simulator.node import launcher
-from simulator.node.network import API_PORT
+from simulator.node.runtime import launcher
+from simulator.node.runtime.network import API_PORT
 
 BRIDGE = "br0"
 
