@@ -22,19 +22,20 @@ from fleet.kubeapi import certificate  # noqa: E402
 from fleet.kubeapi.app import Application  # noqa: E402
 from fleet.kubeapi.limits import refusal, sort  # noqa: E402
 from fleet.kubeapi.objects.clusters import Clusters  # noqa: E402
-from fleet.kubeapi.objects.fleet_kinds import Events, Namespaces, Services  # noqa: E402
+from fleet.kubeapi.objects.fleet_kinds import Events, Services  # noqa: E402
 from fleet.kubeapi.objects.metrics import Metrics  # noqa: E402
+from fleet.kubeapi.objects.namespaces import Namespaces  # noqa: E402
 from fleet.kubeapi.objects.nodes import Nodes  # noqa: E402
 from fleet.kubeapi.objects.pods import Pods  # noqa: E402
 from fleet.limits import Limited  # noqa: E402
-from jobs.kubeapi.kinds import NAMESPACES_IN_USE, kinds  # noqa: E402
+from jobs.kubeapi.kinds import CONTENTS, kinds  # noqa: E402
 from quotas.kubeapi import kinds as quotas  # noqa: E402
 
 
 def application() -> Application:
     pods, nodes = Pods(), Nodes()
     regarded = [*kinds(), *quotas.kinds(), Clusters(), pods, nodes]
-    others = [Namespaces((*NAMESPACES_IN_USE, quotas.namespaces)), Events(regarded), Services()]
+    others = [Namespaces(CONTENTS, quotas.namespaces), Events(regarded), Services()]
     return Application([*others, *regarded, Metrics(pods), Metrics(nodes)])
 
 

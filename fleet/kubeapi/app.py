@@ -85,7 +85,7 @@ class Application(Server[Kind]):
             access.require(user, kind.read_verb, kind.name, kind.home(target.namespace, target.name))
         elif verb not in ("list", "watch"):
             right = "delete" if verb in ("delete", "deletecollection") else "apply"
-            access.require(user, right, kind.name, target.namespace)
+            access.require(user, right, kind.name, kind.home(target.namespace, target.name))
         return readable(target, user) if verb in ("list", "watch", "deletecollection") else None
 
     def review(self, kind: str, spec: Object, user: Any) -> Object | None:

@@ -11,6 +11,7 @@ from fleet.models.identity import Identity
 from fleet.models.journal import JournalEntry
 from fleet.models.member_agent import AgentState, MemberAgent, agent_state
 from fleet.models.member_credentials import CredentialsState, MemberCredentials, credentials_state
+from fleet.models.namespace import Namespace
 from fleet.models.namespace_policy import NamespacePolicy
 from fleet.models.node import Node
 from fleet.models.passkey import Passkey
@@ -42,6 +43,7 @@ __all__ = [
     "agent_state",
     "MemberCredentials",
     "credentials_state",
+    "Namespace",
     "NamespacePolicy",
     "Node",
     "OidcIdentity",

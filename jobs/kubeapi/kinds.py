@@ -22,8 +22,8 @@ from fleet.kube.resources import (
 from fleet.kube.schema import structural
 from fleet.kube.server.kinds import Exact, Key, Object, Write
 from fleet.kube.tables import AGE, Column
-from fleet.kubeapi.objects.fleet_kinds import namespaces_of
 from fleet.kubeapi.objects.kinds import Kind, head, stamp
+from fleet.kubeapi.objects.namespaces import Contents
 from jobs.core.division.shares import standing
 from jobs.core.policies import propagation as policies
 from jobs.kinds import registry, schemas
@@ -38,7 +38,12 @@ from jobs.services.lifecycle import sizes, volume_claims
 from jobs.services.submission.changes import actions
 from quotas.core.job_names import facts_within
 
-NAMESPACES_IN_USE = tuple(namespaces_of(model.objects.all()) for model in (Job, Policy, Dependent))
+CONTENTS = (
+    Contents(Job.objects.all(), actions.delete, leaves_later=True),
+    Contents(Policy.objects.all(), actions.delete_policy),
+    Contents(Dependent.objects.all(), actions.delete_dependent),
+)
+"""What can be in a namespace, and goes with it; jobs first, which refer to the others."""
 
 
 class Jobs(ManifestKind):

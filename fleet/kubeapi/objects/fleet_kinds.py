@@ -1,71 +1,19 @@
-"""What the fleet knows beside its clusters: the namespaces in use, and events. All of it is read only."""
+"""What the fleet knows beside its clusters: events, and that it runs no services. All of it is read only."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from itertools import chain
 from typing import Any
 
 from django.db.models import QuerySet
 
-from fleet.changes.journal import Action, Entry
-from fleet.errors import invalid
-from fleet.kube import names
+from fleet.changes.journal import Entry
 from fleet.kube.discovery import Served
-from fleet.kube.resources import EVENTS, NAMESPACES, SERVICES
-from fleet.kube.server.kinds import BY_NAME, Exact, Key, Object, Write
-from fleet.kube.tables import AGE, Column, age
+from fleet.kube.resources import EVENTS, SERVICES
+from fleet.kube.server.kinds import BY_NAME, Exact, Key, Object
+from fleet.kube.tables import Column, age
 from fleet.kubeapi.objects.kinds import Change, Kind, RowKind, stamp
 from fleet.models import Event
-
-
-class Namespaces(Kind):
-    """A namespace is there as soon as something is in it: creating one is taken for what it announces, and said to be."""
-
-    served = Served(NAMESPACES, ("ns",))
-    verbs = ("create", "get", "list", "watch")
-    follows = True
-    columns = (Column("Status", lambda shown, now: "Active"), AGE)
-
-    def __init__(self, sources: Iterable[Callable[[], Iterable[str]]]) -> None:
-        self._sources = tuple(sources)
-
-    def objects(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
-        name = exact.get(BY_NAME, "")
-        found = {"default"}.union(*(source() for source in self._sources))
-        for each in sorted(found):
-            mine = namespaces is None or each in namespaces
-            if mine and (not name or each == name) and (after is None or each > after[1]):
-                yield _namespace(each)
-
-    def home(self, namespace: str, name: str) -> str:
-        return name
-
-    def changes_in(self, entries: Sequence[Entry]) -> list[Change]:
-        """Whatever changes in a namespace may be the first or the last thing that is in it."""
-        last = {each.namespace: each for each in entries if each.namespace}
-        there = {each["metadata"]["name"]: each for each in self.objects(None, None, {})} if last else {}
-        return [
-            Change(each.version, Action.MODIFIED if name in there else Action.DELETED, "", name, name, there.get(name))
-            for name, each in last.items()
-        ]
-
-    def create(self, document: Object, write: Write) -> Object:
-        name = document["metadata"].get("name")
-        if detail := names.label_fault(name):
-            raise invalid("metadata.name", detail)
-        write.warnings.append(f"namespace {name} will be listed as soon as something is in it")
-        return _namespace(name)
-
-
-def _namespace(name: str) -> Object:
-    labels = {"kubernetes.io/metadata.name": name}
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": name, "uid": name, "resourceVersion": "1", "labels": labels},
-        "spec": {"finalizers": ["kubernetes"]},
-        "status": {"phase": "Active"},
-    }
 
 
 class Services(Kind):
@@ -178,8 +126,3 @@ def _row_of(name: str) -> int:
 def _about(shown: Object) -> str:
     about = shown.get("involvedObject")
     return f"{about['kind'].lower()}/{about['name']}" if about else ""
-
-
-def namespaces_of(rows: QuerySet[Any], field: str = "namespace") -> Callable[[], Iterable[str]]:
-    """The namespaces some rows are in."""
-    return lambda: {each for each in rows.order_by().values_list(field, flat=True).distinct() if each}

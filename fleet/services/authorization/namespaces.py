@@ -1,0 +1,33 @@
+"""Namespaces as persons make them: a row with annotations. What is in a namespace is its own kind's business."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db import transaction
+
+from fleet.changes import events, journal
+from fleet.models import Namespace
+
+
+@transaction.atomic
+def save(name: str, annotations: Mapping[str, str], *, now: datetime) -> None:
+    """Creates the namespace, or replaces its annotations."""
+    defaults = {"annotations": dict(annotations)}
+    row, is_new = Namespace.objects.update_or_create(
+        name=name, defaults=defaults, create_defaults={**defaults, "created_at": now}
+    )
+    [version] = events.announce([_change(row, journal.Action.ADDED if is_new else journal.Action.MODIFIED)], now)
+    Namespace.objects.filter(pk=row.pk).update(resource_version=version)
+
+
+@transaction.atomic
+def remove(name: str, *, now: datetime) -> None:
+    """Forgets that it was created: it is there for as long as something is in it."""
+    for row in Namespace.objects.select_for_update(no_key=True).filter(name=name):
+        Namespace.objects.filter(pk=row.pk).delete()
+        events.announce([_change(row, journal.Action.DELETED)], now)
+
+
+def _change(row: Namespace, action: journal.Action) -> journal.Change:
+    """In itself, so that those who may read this namespace alone are sent the change."""
+    return journal.Change("Namespace", row.name, row.name, str(row.uid), action)
