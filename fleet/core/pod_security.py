@@ -161,13 +161,17 @@ class _Check:
 
     def _fields(self, fields: Mapping[str, Any], path: str, whole: bool) -> Iterator[Violation]:
         for name, value in fields.items():
+            rule, is_nested = _RULES.get(name), isinstance(value, (dict, list))
+            if rule is None and not is_nested:
+                continue
             here = f"{path}.{name}" if path else str(name)
-            if (rule := _RULES.get(name)) is not None:
+            if rule is not None:
                 yield from rule(self, value, here)
             if name in _TEXTS and isinstance(value, dict):
                 nested = {key: inner for key, inner in value.items() if isinstance(inner, (dict, list))}
-                yield from self.walk(nested, here, whole)
-            elif isinstance(value, (dict, list)):
+                if nested:
+                    yield from self._fields(nested, here, whole)
+            elif is_nested:
                 yield from self.walk(value, here, whole and name not in _PARTIAL)
         if self.restricted and self._whole and whole and isinstance(fields.get("containers"), list):
             yield from _demanded(fields, _containers(fields, path), f"{path}.securityContext".lstrip("."))

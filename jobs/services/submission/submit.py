@@ -3,13 +3,12 @@
 All or nothing: one fault in one document and no document is applied. Applying the same file twice changes nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 from structlog import get_logger
 
 from fleet.changes import events, journal
@@ -37,7 +36,7 @@ from jobs.services.lifecycle import cycle_requests, dependencies, gang_fields, s
 from jobs.services.lifecycle.accounting import attempt_leaves
 from jobs.services.lifecycle.copies import copy_metadata
 from jobs.services.scheduling.demand import entitlements, priorities, queueing
-from jobs.services.submission import deadlines, policy_claims
+from jobs.services.submission import deadlines, existing_rows, policy_claims
 from jobs.services.submission.changes import actions, resizing, restarts, spec_changes
 from jobs.services.submission.references import References
 from quotas.core import parsing as quota_trees
@@ -146,16 +145,7 @@ def _lock(read: Sequence[tuple[_Document, object]]) -> None:
         list(QuotaTree.objects.select_for_update(no_key=True).values_list("pk"))
     writers = {_write_dependent: Dependent, _write_policy: Policy, _write_job: Job}
     for write, model in writers.items():
-        for same in _named(document for document, _ in read if document.write is write):
-            list(model._default_manager.filter(same).order_by("pk").select_for_update(no_key=True).values_list("pk"))
-
-
-def _named(documents: Iterable[_Document]) -> Iterator[Q]:
-    """Conditions that are met by the rows of these documents, and by few others."""
-    keys = sorted({(document.name, document.namespace, document.kind) for document in documents})
-    for start in range(0, len(keys), 500):
-        names, spaces, kinds = map(set, zip(*keys[start : start + 500], strict=True))
-        yield Q(name__in=names, namespace__in=spaces, kind__in=kinds)
+        existing_rows.lock(model, (_names(document) for document, _ in read if document.write is write))
 
 
 def _rank(document: _Document) -> int:
@@ -282,14 +272,16 @@ def _create_job(document: _Document, by: str, now: datetime) -> Applied:
 def _fresh(read: Sequence[tuple[_Document, object]]) -> list[int]:
     """Which of them are jobs that are not there yet, each once."""
     keys = {_key(document): i for i, (document, _) in reversed(list(enumerate(read))) if _rank(document) == 2}
-    there: set[tuple[str, str, str, str]] = set()
-    for same in _named(read[i][0] for i in keys.values()):
-        there.update(Job.objects.filter(same).order_by().values_list("kind", "namespace", "name", "group"))
+    there = existing_rows.find_jobs(_names(read[i][0]) for i in keys.values())
     return sorted(i for key, i in keys.items() if key not in there)
 
 
 def _key(document: _Document) -> tuple[str, str, str, str]:
     return document.kind, document.namespace, document.name, document.group
+
+
+def _names(document: _Document) -> existing_rows.Key:
+    return document.name, document.namespace, document.kind
 
 
 def _create_jobs(documents: Sequence[_Document], by: str, now: datetime) -> list[Applied]:

@@ -13,6 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from fleet.db.prepared import TEXT, Rows
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from jobs import snapshot
 from jobs.core.reasons import AWAITS_JOBS, Code
@@ -147,14 +148,21 @@ def move(job: Job, leaf: str, *, by: str, now: datetime) -> Job:
     return fresh
 
 
+_CLOSED = Rows(
+    lambda param: Queue.objects.filter(
+        path__in=param("paths", TEXT), state__in=[Queue.State.DRAINING, Queue.State.STOPPED]
+    ).order_by("path")
+)
+
+
 def refuse_closed(leaves: Iterable[str]) -> None:
     """Raises `Conflict` when the queue of a leaf, or one above it, takes no more jobs."""
     paths = {leaf[:end] for leaf in leaves for end in range(len(leaf) + 1) if end == len(leaf) or leaf[end] == "/"} - {
         ""
     }
-    shut = Queue.objects.filter(path__in=paths, state__in=[Queue.State.DRAINING, Queue.State.STOPPED])
-    queue = shut.order_by("path").first()
-    if queue is not None:
+    closed = _CLOSED.objects(paths=list(paths))
+    if closed:
+        queue = closed[0]
         verb = "drains" if queue.state == Queue.State.DRAINING else "is stopped"
         raise Conflict(
             f"queue {queue.path} ({queue.name}) {verb} and takes no more jobs: open it, or use another queue"
