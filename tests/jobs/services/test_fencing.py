@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+import yaml
 from django.utils import timezone
 
 from fleet.kube.resources import POD_GROUPS, PYTORCH_JOBS
@@ -207,3 +208,81 @@ def test_it_deletes_only_what_it_judged(member, north):
     with pytest.raises(MemberChanged):
         member_objects._delete(north, PATH, found)
     assert attempt_of(north.get(PATH)) == "7"
+
+
+class FromAnotherTime:
+    """Reads objects as they were under another uid or version: of before their member was restored, for example."""
+
+    def __init__(self, client, field: str) -> None:
+        self._client, self._field = client, field
+
+    def get(self, path: str):
+        body = self._client.get(path)
+        body["metadata"][self._field] = "1"
+        return body
+
+    def __getattr__(self, verb: str):
+        return getattr(self._client, verb)
+
+
+def rename(body: dict) -> None:
+    body["metadata"].setdefault("annotations", {})["changed"] = "yes"
+
+
+@pytest.mark.parametrize("field", ["uid", "resourceVersion"])
+def test_whatever_it_writes_is_for_the_object_and_the_version_that_it_read(member, north, field):
+    work = placed()
+    member.work(PYTORCH_JOBS)
+    before, uid = north.get(PATH), str(work.job_uid)
+    kind, client = registry.kind_of(work.api_version, work.kind), FromAnotherTime(north, field)
+    about = ("default", "llama", uid, 1)
+    for write in (
+        lambda: member_objects.remove(client, PYTORCH_JOBS, *about),
+        lambda: member_objects.suspend(client, PYTORCH_JOBS, kind, *about),
+        lambda: member_objects.edit(client, PYTORCH_JOBS, *about, rename),
+    ):
+        with pytest.raises(member_objects.NotYet):
+            write()
+        assert north.get(PATH) == before
+
+
+def test_it_removes_nothing_of_another_owner(member, north):
+    north.create(PYTORCH_JOBS.path("default"), yaml.safe_load(pytorch_job("llama")))
+    before = north.get(PATH)
+    assert member_objects.remove(north, PYTORCH_JOBS, "default", "llama", str(placed().job_uid), 1)
+    assert north.get(PATH) == before
+
+
+def test_it_takes_no_object_that_is_going_for_its_copy(member, north):
+    work = placed()
+    member.work(PYTORCH_JOBS)
+    kind = registry.kind_of(work.api_version, work.kind)
+    body = member_objects.manifest(kind, books.job("llama").manifest, labels(work.job_uid, 1))
+    assert member_objects.create(north, PYTORCH_JOBS, body, str(work.job_uid), 1)
+    north.merge_patch(PATH, {"metadata": {"finalizers": ["example.com/keeps-it"]}})
+    north.delete(PATH)
+    assert north.get(PATH)["metadata"]["deletionTimestamp"]
+    with pytest.raises(member_objects.NotYet):
+        member_objects.create(north, PYTORCH_JOBS, body, str(work.job_uid), 1)
+
+
+def test_a_copy_that_had_succeeded_before_it_was_to_be_removed_is_believed(member, north):
+    """Its watcher is late: nobody has reported it."""
+    placed()
+    member.work(PYTORCH_JOBS)
+    north.merge_patch(f"{PATH}/status", {"status": {"conditions": [{"type": "Succeeded", "status": "True"}]}})
+    slow = Reason(Code.WAITING_FOR_PODS, "not all pods run")
+    failover.leave(books.job("llama"), Outcome.FAILED, slow, timezone.now(), purge=PurgeMode.DIRECTLY)
+    member.work(PYTORCH_JOBS)
+    assert (books.job("llama").state, books.job("llama").attempt) == ("Succeeded", 1)
+
+
+def test_a_copy_that_had_succeeded_before_it_was_to_be_suspended_is_believed_and_left_alone(member, north):
+    placed()
+    member.work(PYTORCH_JOBS)
+    north.merge_patch(f"{PATH}/status", {"status": {"conditions": [{"type": "Succeeded", "status": "True"}]}})
+    actions.suspend(books.job("llama"), by="test", now=timezone.now())
+    before = north.get(PATH)
+    member.work(PYTORCH_JOBS)
+    assert (books.job("llama").state, Work.objects.get().state) == ("Succeeded", "Applied")
+    assert north.get(PATH) == before

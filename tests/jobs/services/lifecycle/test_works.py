@@ -39,10 +39,28 @@ def test_it_does_not_record_for_a_claimant_that_was_taken_for_dead(work):
     assert not works.advance(slow, WorkEvent.BEGUN)
 
 
+def test_a_claimant_that_was_taken_for_dead_gives_back_nothing(work):
+    slow = works.claim(work.pk, NOW)
+    works.claim(work.pk, NOW + HOUR)
+    before = Work.objects.values().get()
+    for wait_s in (None, 0):
+        works.give_back(slow, NOW + HOUR, message="no answer", wait_s=wait_s)
+    assert Work.objects.values().get() == before
+
+
 def test_it_does_not_record_over_a_change_of_mind(work):
     mine = works.claim(work.pk, NOW)
     Work.objects.update(state=Work.State.WITHDRAWING)
     assert not works.advance(mine, WorkEvent.BEGUN)
+
+
+def test_it_writes_nothing_to_the_member_after_a_change_of_mind(work):
+    mine = works.claim(work.pk, NOW)
+    works.renew(mine, NOW)
+    Work.objects.update(state=Work.State.WITHDRAWING)
+    for late in (timedelta(), timedelta(seconds=25)):
+        with pytest.raises(works.ClaimLost):
+            works.renew(mine, NOW + late)
 
 
 def test_a_work_that_is_claimed_is_withdrawn_under_its_claim_and_one_that_is_not_is_dropped(work):
