@@ -16,6 +16,7 @@ from kombu import Queue
 from deploy.config import csp, home, keys, logs, oidc, operator, traces
 from deploy.config.beat_schedule import Every
 from fleet.core.audit_sinks import Sinks
+from fleet.core.log_bucket import LogBucket
 
 env = environ.Env()
 _operator = operator.read_all(env.ENVIRON)
@@ -287,6 +288,15 @@ CONVOY_RETENTION = _operator.retention
 CONVOY_LOGS = _operator.logs
 CONVOY_LOGS_FOLDER = env.str("CONVOY_LOGS_FOLDER", default="")
 """Where logs of ended pods are kept, encrypted: a folder that all web, kube and worker processes share; empty: the database."""
+CONVOY_LOGS_S3 = LogBucket(
+    url=env.str("CONVOY_LOGS_S3", default=""),
+    access_key=env.str("CONVOY_LOGS_S3_ACCESS_KEY", default=""),
+    secret_key=env.str("CONVOY_LOGS_S3_SECRET_KEY", default=""),
+    region=env.str("CONVOY_LOGS_S3_REGION", default="us-east-1"),
+)
+"""The bucket that they are kept in; it goes before the folder."""
+if _faults := CONVOY_LOGS_S3.faults():
+    raise ImproperlyConfigured("; ".join(_faults))
 CONVOY_SERIES = _operator.series
 CONVOY_DEVICE_RESOURCES = env.list("CONVOY_DEVICE_RESOURCES", default=[])
 """Resources that count as devices beside those that are known (`fleet.core.devices`): names, or patterns of names."""

@@ -77,6 +77,8 @@ def text_of(ended: EndedPod, wanted: Selection, *, container: str = "", previous
     log = _log(ended, logs, container, previous)
     try:
         content = storing.read(ArchivedLog.objects.select_related("pod").get(pk=log.pk))
+    except storing.StoreFailed as e:
+        raise Unavailable(f"the kept log of {ended.name} cannot be read now: {e}") from e
     except storing.LogUnreadable as e:
         raise NotFound(f"the kept log of {ended.name} cannot be read: {e}") from e
     return Text(log_text.select(content, wanted), _notes(ended, log))

@@ -145,7 +145,7 @@ def _read_pending(pending: deque[EndedPod], until: float, clock: Clock) -> None:
 
 
 def _read(pod: EndedPod, cluster: Cluster, clock: Clock) -> bool:
-    """Whether the member answered."""
+    """Whether the next log of the member may be read: it answered, and what it said is stored."""
     this = EndedPod.objects.filter(pk=pod.pk, due_at=pod.due_at)
     try:
         found = read_logs(member_clients.client(cluster, timeout_s=_READ_S), pod, clock)
@@ -153,7 +153,7 @@ def _read(pod: EndedPod, cluster: Cluster, clock: Clock) -> bool:
         recording.settle_unread(this, "the pod was gone from its cluster before its log was read")
         return True
     except MemberAway as e:
-        _put_off(cluster, clock(), e)
+        _put_off(cluster, clock(), f"the cluster gave no log: {e.message}")
         return False
     except (MemberError, ValueError, TypeError, LookupError) as e:
         if pod.tries + 1 >= _TRIES:
@@ -162,16 +162,21 @@ def _read(pod: EndedPod, cluster: Cluster, clock: Clock) -> bool:
         else:
             this.update(due_at=clock() + _PAUSE)
         return True
-    _keep(pod, found)
+    try:
+        _keep(pod, found)
+    except storing.StoreFailed as e:
+        log.warning("logs of ended pods cannot be stored", problem=str(e))
+        _put_off(cluster, clock(), f"the log could not be stored: {e}")
+        return False
     return True
 
 
-def _put_off(cluster: Cluster, now: datetime, error: MemberAway) -> None:
+def _put_off(cluster: Cluster, now: datetime, problem: str) -> None:
     """All logs of the cluster at once, since each would wait for the same silence; those that have waited too long are lost."""
     due = EndedPod.objects.filter(cluster=cluster, state=State.DUE)
     too_old = now - timedelta(seconds=settings.CONVOY_LOGS.away_s)
-    recording.settle_unread(due.filter(ended_at__lt=too_old), f"the cluster gave no log: {error.message}")
-    due.filter(ended_at__gte=too_old).update(due_at=now + _PAUSE)
+    recording.settle_unread(due.filter(ended_at__lt=too_old), problem)
+    due.filter(ended_at__gte=too_old).update(due_at=now + _PAUSE, message=problem[:300])
 
 
 def _keep(pod: EndedPod, found: Found) -> None:
@@ -179,14 +184,14 @@ def _keep(pod: EndedPod, found: Found) -> None:
     for archived, packed in found.logs:
         archived.number += 0 if pod.has_ended else _EARLY
         archived.is_early = not pod.has_ended
-        if storing.has_folder():
-            storing.write_file(pod.ref, archived.number, packed)
+        if storing.is_outside():
+            storing.write(pod.ref, archived.number, packed)
         else:
             archived.data = packed
     with transaction.atomic():
         replaced = _record(pod, found)
     for replaced_number in replaced:
-        storing.delete_file(pod.ref, replaced_number)
+        storing.delete(pod.ref, replaced_number)
 
 
 def _record(pod: EndedPod, found: Found) -> list[int]:
@@ -206,6 +211,13 @@ def _record(pod: EndedPod, found: Found) -> list[int]:
         current.message = "; ".join(found.missing)[:300]
     current.save(update_fields=["state", "due_at", "message", "stored_bytes"])
     return early if pod.has_ended else []
+
+
+def possible_numbers(pod: EndedPod) -> set[int]:
+    """Of the pod's logs, with those of a try that was broken off."""
+    if pod.tries > 1:
+        return {*range(CONTAINERS), *range(_EARLY, _EARLY + CONTAINERS)}
+    return set(pod.logs.values_list("number", flat=True))
 
 
 def read_logs(client: MemberClient, pod: EndedPod, clock: Clock) -> Found:

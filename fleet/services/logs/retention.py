@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import QuerySet, Sum
 
 from fleet.models import EndedPod
-from fleet.services.logs import recording, storing
+from fleet.services.logs import reading, recording, storing
 
 _AT_ONCE = 500
 _BATCHES = 100
@@ -57,7 +57,7 @@ def _delete_oldest(namespace: str, size: int) -> int:
 def _delete(pods: QuerySet[EndedPod]) -> int:
     batch = list(pods[:_AT_ONCE])
     for pod in batch:
-        storing.delete_files(pod)
+        storing.delete_all(pod, reading.possible_numbers(pod))
     with transaction.atomic():
         EndedPod.objects.filter(pk__in=[pod.pk for pod in batch]).delete()
     return len(batch)
