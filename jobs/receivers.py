@@ -8,7 +8,7 @@ from fleet.services.authorization import access
 from jobs.models import Job
 from jobs.services.lifecycle import cycle_requests
 from jobs.services.scheduling.demand import entitlements
-from quotas.core.tree import Tree
+from quotas.core.trees.tree import Tree
 from quotas.signals import queue_changed, tree_changed, tree_changing
 
 _ANY_WAITING = prepared.Rows(

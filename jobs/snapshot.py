@@ -36,11 +36,11 @@ from jobs.snapshot_running import load_parts
 from jobs.snapshot_running import load_runners as load_runners
 from jobs.snapshot_topology import Whereabouts, whereabouts
 from quotas import queries as quotas
-from quotas.core.budget_accounts import without_borrowing
-from quotas.core.budgets import WhenSpent
-from quotas.core.flavors import flavor_of
-from quotas.core.ledger import Charge, Ledger
-from quotas.core.tree import Tree
+from quotas.core.accounts.budget_accounts import without_borrowing
+from quotas.core.accounts.ledger import Charge, Ledger
+from quotas.core.trees.budgets import WhenSpent
+from quotas.core.trees.flavors import flavor_of
+from quotas.core.trees.tree import Tree
 from quotas.models import Queue, QuotaTree
 
 WAITING = (

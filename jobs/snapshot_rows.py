@@ -21,8 +21,8 @@ from jobs.core.gang import stored_amounts
 from jobs.core.gang.stored_amounts import Amounts, Unreadable
 from jobs.core.gang.types import CapacityHold
 from jobs.models import Attempt, Job
-from quotas.core.amounts import PODS, of_job
-from quotas.core.ledger import Charge
+from quotas.core.accounts.ledger import Charge
+from quotas.core.trees.amounts import PODS, of_job
 
 log = get_logger(__name__)
 

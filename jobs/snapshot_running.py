@@ -19,9 +19,9 @@ from jobs.core.division import shares
 from jobs.core.gang.types import AdmittedGang, SurplusPod
 from jobs.models import Job
 from jobs.snapshot_rows import LIVE, charge_of
-from quotas.core.flavors import flavor_of
-from quotas.core.ledger import Charge
-from quotas.core.victims import BETWEEN_BORROWERS
+from quotas.core.accounts.ledger import Charge
+from quotas.core.reclaiming.victims import BETWEEN_BORROWERS
+from quotas.core.trees.flavors import flavor_of
 
 _RUNNING = (
     "pk", "uid", "namespace", "name", "leaf", "charge", "preemptible", "priority", "started_at", "cluster__name",

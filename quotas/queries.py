@@ -3,8 +3,8 @@
 from django.db.models import Model, QuerySet
 
 from fleet.db import prepared
-from quotas.core import parsing
-from quotas.core.tree import Tree
+from quotas.core.trees import parsing
+from quotas.core.trees.tree import Tree
 from quotas.models import Queue, QuotaRevision, QuotaTree
 
 

@@ -3,8 +3,8 @@
 from django.dispatch import Signal
 
 tree_changing = Signal()
-"""Sent with ``before`` and ``after`` (a `quotas.core.tree.Tree`, or None) before a change is written, in its transaction, and
-with ``by``, the name of its author. A receiver answers with a sentence to refuse a change that would strand jobs, or with
+"""Sent with ``before`` and ``after`` (`quotas.core.trees.tree.Tree`, or None) before a change is written, in its transaction,
+and with ``by``, the name of its author. A receiver answers with a sentence to refuse a change that would strand jobs, or with
 nothing; it names no job that the author may not see."""
 
 tree_changed = Signal()

@@ -194,7 +194,7 @@ SPECTACULAR_SETTINGS = {
         "AuditOutcomeEnum": "fleet.models.audit.AuditEntry.Outcome",
         "StateEnum": "fleet.models.Cluster.State",
         "QueueStateEnum": "quotas.models.Queue.State",
-        "ExcessPolicyEnum": "quotas.core.tree.ExcessPolicy",
+        "ExcessPolicyEnum": "quotas.core.trees.tree.ExcessPolicy",
         "JobActionEnum": "jobs.core.failover.lifecycle.Action",
         "TypeEnum": "fleet.models.Event.Type",
         "KindEnum": "jobs.core.explain.remedies.Kind",

@@ -6,7 +6,7 @@ from django.urls import include, path, re_path
 from fleet.api.http import console, probes
 from fleet.api.sign_in import oidc
 from fleet.api.sign_in.links import sign_in_by_link
-from jobs.api.metrics import metrics
+from jobs.api.reports.metrics import metrics
 
 urlpatterns = [
     path("admin/", admin.site.urls),

@@ -22,7 +22,7 @@ from jobs.services.lifecycle import sizes
 from jobs.services.lifecycle.copies import other_copies, state_preservation
 from jobs.services.lifecycle.copies.other_copies import CopyCode
 from jobs.services.submission.changes import actions as submission_actions
-from quotas.core.job_names import namespace_of
+from quotas.core.queues.job_names import namespace_of
 
 
 @extend_schema_serializer(deprecate_fields=("short",))

@@ -3,24 +3,24 @@
 from django.urls import re_path
 from rest_framework.routers import SimpleRouter
 
-from jobs.api.accounting import AccountingView
-from jobs.api.attempts import AttemptsView
-from jobs.api.bulk import BulkView
-from jobs.api.dry_runs import DryRunView
-from jobs.api.evictions import EvictionsView
-from jobs.api.explain import ExplainView
-from jobs.api.gpu_hours import GpuHoursView
-from jobs.api.gpus import GpuMapView, GpuModelsView, NodeDevicesView
-from jobs.api.incidents import IncidentViewSet
-from jobs.api.manifests import ApplyView, DeleteView
-from jobs.api.notices import NoticesView
+from jobs.api.inspect.evictions import EvictionsView
+from jobs.api.inspect.explain import ExplainView
+from jobs.api.inspect.gpus import GpuMapView, GpuModelsView, NodeDevicesView
+from jobs.api.inspect.notices import NoticesView
+from jobs.api.inspect.whatif import WhatIfView
 from jobs.api.placement import SpeedsView
-from jobs.api.previews import ApplyPreviewView
 from jobs.api.queueunits import QueueUnitViewSet
-from jobs.api.schemas import KindsView, PlaceView
-from jobs.api.series import SeriesView
+from jobs.api.reports.accounting import AccountingView
+from jobs.api.reports.attempts import AttemptsView
+from jobs.api.reports.gpu_hours import GpuHoursView
+from jobs.api.reports.incidents import IncidentViewSet
+from jobs.api.reports.series import SeriesView
+from jobs.api.submission.bulk import BulkView
+from jobs.api.submission.dry_runs import DryRunView
+from jobs.api.submission.manifests import ApplyView, DeleteView
+from jobs.api.submission.previews import ApplyPreviewView
+from jobs.api.submission.schemas import KindsView, PlaceView
 from jobs.api.views import UID, BindingViewSet, DependentViewSet, JobViewSet, PolicyViewSet
-from jobs.api.whatif import WhatIfView
 
 router = SimpleRouter()
 router.register("jobs", JobViewSet, "job")

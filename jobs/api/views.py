@@ -24,7 +24,9 @@ from fleet.db import clock
 from fleet.models import EndedPod, Event, Pod
 from fleet.services.authorization import access
 from jobs import queries
-from jobs.api.history import CopySerializer, TimelineSerializer, shown
+from jobs.api.inspect.history import CopySerializer, TimelineSerializer, shown
+from jobs.api.inspect.logs import LogsQuery, plain_text
+from jobs.api.inspect.runtime import RuntimeSerializer
 from jobs.api.listing import (
     AsPlainText,
     ExportQuery,
@@ -35,8 +37,6 @@ from jobs.api.listing import (
     SteadyOrder,
     as_file,
 )
-from jobs.api.logs import LogsQuery, plain_text
-from jobs.api.runtime import RuntimeSerializer
 from jobs.api.serializers import (
     AttemptSerializer,
     BindingSerializer,

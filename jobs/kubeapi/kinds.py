@@ -36,7 +36,7 @@ from jobs.kubeapi.writes import ManifestKind, rendered
 from jobs.models import Dependent, Job, Policy
 from jobs.services.lifecycle import sizes, volume_claims
 from jobs.services.submission.changes import actions
-from quotas.core.job_names import facts_within
+from quotas.core.queues.job_names import facts_within
 
 CONTENTS = (
     Contents(Job.objects.all(), actions.delete, leaves_later=True),

@@ -19,9 +19,9 @@ from jobs.kubeapi.decisions import former_spelling, spelled
 from jobs.models import Job
 from jobs.services.scheduling.demand import estimates, queueing
 from jobs.services.submission.changes import queue_moves
-from quotas.core.amounts import format_quantity
 from quotas.core.estimate import Estimate
-from quotas.core.job_names import namespace_of
+from quotas.core.queues.job_names import namespace_of
+from quotas.core.trees.amounts import format_quantity
 
 QUEUE_UNITS = Resource("scheduling.x-k8s.io", "v1alpha1", "queueunits", "QueueUnit")
 

@@ -62,13 +62,13 @@ class Job(models.Model):
     preemptible = models.BooleanField(default=True)
     """May borrow, and may be taken back from."""
     charge = models.JSONField(null=True, blank=True)
-    """What its leaf is charged for it, `quotas.core.amounts.of_job`; null: not charged. The ledger is the sum of these."""
+    """What its leaf is charged for it, `quotas.core.trees.amounts.of_job`; null: nothing. The ledger is their sum."""
     charged_at = models.DateTimeField(null=True, blank=True)
     """Since when its leaf is charged for it, or was the last time."""
     reclaim = models.JSONField(null=True, blank=True)
     """While it makes room, and until it is placed again: for whom, why, until when (`jobs.services.scheduling.decisions`)."""
     claimed_at = models.DateTimeField(null=True, blank=True)
-    """When other queues' jobs were stopped so that it may borrow: it has this right once (`quotas.core.borrowers`)."""
+    """When jobs of other queues were stopped so that it may borrow, once (`quotas.core.reclaiming.borrowers`)."""
     policy = models.ForeignKey("jobs.Policy", null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs")
 
     state = models.CharField(

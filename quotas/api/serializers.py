@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from quotas.core.tree import ExcessPolicy
+from quotas.core.trees.tree import ExcessPolicy
 from quotas.models import Queue, QuotaRevision
 
 

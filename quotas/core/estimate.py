@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from heapq import heappop, heappush
 from itertools import count
 
-from quotas.core import admission
-from quotas.core.candidates import Running
-from quotas.core.ledger import Charge, Ledger
-from quotas.core.order import Place, Unit
-from quotas.core.tree import QueuePolicy
+from quotas.core.accounts.ledger import Charge, Ledger
+from quotas.core.queues import admission
+from quotas.core.queues.order import Place, Unit
+from quotas.core.reclaiming.candidates import Running
+from quotas.core.trees.tree import QueuePolicy
 
 ENOUGH = 3
 """Minimum number of finished jobs for a median."""

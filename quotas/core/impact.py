@@ -9,17 +9,17 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from quotas.core import excess
-from quotas.core.admission import Bound, Refused
-from quotas.core.candidates import Running
-from quotas.core.excess import Cause, Overrun, Surplus
-from quotas.core.fair_share import Behind
-from quotas.core.job_names import HIDDEN, namespace_of
-from quotas.core.ledger import Ledger
-from quotas.core.order import Unit
+from quotas.core.accounts.ledger import Ledger
+from quotas.core.queues.admission import Bound, Refused
+from quotas.core.queues.fair_share import Behind
+from quotas.core.queues.job_names import HIDDEN, namespace_of
+from quotas.core.queues.order import Unit
+from quotas.core.reclaiming import excess
+from quotas.core.reclaiming.candidates import Running
+from quotas.core.reclaiming.excess import Cause, Overrun, Surplus
+from quotas.core.reclaiming.victims import Reclaim
 from quotas.core.simulation import Job, NoPlace, Places, Settled, place_anywhere, simulate_to_fixpoint
-from quotas.core.tree import ExcessPolicy, Tree
-from quotas.core.victims import Reclaim
+from quotas.core.trees.tree import ExcessPolicy, Tree
 
 
 @dataclass(frozen=True, slots=True)

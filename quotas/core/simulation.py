@@ -1,8 +1,8 @@
 """Simulation to a fixpoint: admission and reclaim in turn until nothing changes, for a set of jobs under a tree.
 
-For what-if questions and for the laws. The engine is the one of the real cycle (`quotas.core.fair_share`,
-`quotas.core.reclaim`); only time is missing: a job that is admitted runs at once, and one that is stopped waits again at
-its old place at once. So jobs within their min-runtime are evicted as well, after all others; a victim says when it may be.
+For what-if questions and for the laws. The engine is the one of the real cycle (`quotas.core.queues.fair_share`,
+`quotas.core.reclaiming.reclaim`); only time is missing: a job that is admitted runs at once, and one that is stopped waits
+again at its old place at once. So jobs within their min-runtime are evicted as well, after all others; a victim says when.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,14 +10,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
 
-from quotas.core import borrowers, choices, reclaim
-from quotas.core.admission import Refused
-from quotas.core.candidates import Candidates, Running
-from quotas.core.fair_share import Behind, FairShareIterator
-from quotas.core.flavors import FlavorChoice
-from quotas.core.ledger import Ledger
-from quotas.core.order import Unit
-from quotas.core.victims import Reclaim
+from quotas.core.accounts.ledger import Ledger
+from quotas.core.queues import choices
+from quotas.core.queues.admission import Refused
+from quotas.core.queues.fair_share import Behind, FairShareIterator
+from quotas.core.queues.order import Unit
+from quotas.core.reclaiming import borrowers, reclaim
+from quotas.core.reclaiming.candidates import Candidates, Running
+from quotas.core.reclaiming.victims import Reclaim
+from quotas.core.trees.flavors import FlavorChoice
 
 
 @dataclass(frozen=True, slots=True)

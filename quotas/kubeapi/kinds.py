@@ -12,9 +12,9 @@ from fleet.kube.server.kinds import Object, Write
 from fleet.kube.tables import AGE, Column
 from fleet.kubeapi.objects.kinds import Kind, RowKind, head, stamp
 from quotas import queries
-from quotas.core import parsing, schemas
-from quotas.core.amounts import format_quantity
-from quotas.core.tree import Tree
+from quotas.core.trees import parsing, schemas
+from quotas.core.trees.amounts import format_quantity
+from quotas.core.trees.tree import Tree
 from quotas.models import Queue, QuotaTree
 from quotas.services import queues, trees, usage
 

@@ -1,4 +1,4 @@
-"""The quota tree as applied. What it means is read from the manifest by `quotas.core.parsing`."""
+"""The quota tree as applied. What it means is read from the manifest by `quotas.core.trees.parsing`."""
 
 import uuid
 

@@ -1,7 +1,7 @@
 """Small changes of a tree's manifest: a few keys of one node, a node more or less, a node elsewhere or under another name.
 
 Works on copies of the manifest and keeps everything it was not asked to touch. Whether the outcome is a valid tree is for
-`quotas.core.parsing` to say, when it is saved or previewed.
+`quotas.core.trees.parsing` to say, when it is saved or previewed.
 """
 
 import re
@@ -10,7 +10,7 @@ from copy import deepcopy
 from typing import Any
 
 from fleet.errors import InvalidInput, NotFound, invalid
-from quotas.core.tree import ROOT
+from quotas.core.trees.tree import ROOT
 
 Manifest = dict[str, Any]
 Change = Mapping[str, Any]

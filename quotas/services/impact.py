@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from quotas.core import impact
-from quotas.core.candidates import Running
 from quotas.core.impact import Effect, Side
-from quotas.core.order import Unit
-from quotas.core.tree import Tree
+from quotas.core.queues.order import Unit
+from quotas.core.reclaiming.candidates import Running
+from quotas.core.trees.tree import Tree
 
 Population = tuple[Sequence[Running], Sequence[Unit]]
 Demand = Callable[[Tree], Population]

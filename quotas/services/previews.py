@@ -13,9 +13,9 @@ from django.db import transaction
 from fleet.errors import Forbidden
 from fleet.services.authorization import access
 from quotas import queries, signals
-from quotas.core import parsing
 from quotas.core.impact import Effect
-from quotas.core.tree import Tree
+from quotas.core.trees import parsing
+from quotas.core.trees.tree import Tree
 from quotas.models import QuotaTree
 from quotas.services import edits, impact, scopes, usage
 

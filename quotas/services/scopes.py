@@ -12,7 +12,7 @@ from fleet.core import token_scopes
 from fleet.errors import Forbidden
 from fleet.models import Grant
 from fleet.services.authorization import access
-from quotas.core.tree import Node, Submitter
+from quotas.core.trees.tree import Node, Submitter
 from quotas.models import Queue, QuotaGrant, QuotaTree
 from quotas.services import edits
 

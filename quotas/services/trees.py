@@ -20,9 +20,9 @@ from fleet.db import bulk
 from fleet.errors import Conflict, InvalidInput, NotFound
 from fleet.services.auditing import audit
 from quotas import queries, signals
-from quotas.core import parsing
-from quotas.core.naming import queue_name
-from quotas.core.tree import Tree
+from quotas.core.trees import parsing
+from quotas.core.trees.naming import queue_name
+from quotas.core.trees.tree import Tree
 from quotas.models import Queue, QuotaRevision, QuotaTree
 from quotas.services import edits, scopes, usage
 

@@ -9,13 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from quotas.core import excess
-from quotas.core.amounts import COUNTS, UNLIMITED, Amounts
-from quotas.core.budget_accounts import Account as BudgetAccount
-from quotas.core.budgets import WhenSpent
-from quotas.core.ledger import Charge, Ledger
-from quotas.core.queue_use import Account
-from quotas.core.tree import ExcessPolicy, Node, Tree
+from quotas.core.accounts.budget_accounts import Account as BudgetAccount
+from quotas.core.accounts.ledger import Charge, Ledger
+from quotas.core.accounts.queue_use import Account
+from quotas.core.reclaiming import excess
+from quotas.core.trees.amounts import COUNTS, UNLIMITED, Amounts
+from quotas.core.trees.budgets import WhenSpent
+from quotas.core.trees.tree import ExcessPolicy, Node, Tree
 
 Charges = Callable[[], Iterable[Charge]]
 _admitted: list[Charges] = []

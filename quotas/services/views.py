@@ -6,9 +6,9 @@ from typing import Any
 from uuid import UUID
 
 from quotas import queries
-from quotas.core import parsing
-from quotas.core.budget_accounts import Account
-from quotas.core.tree import OutsideJobs
+from quotas.core.accounts.budget_accounts import Account
+from quotas.core.trees import parsing
+from quotas.core.trees.tree import OutsideJobs
 from quotas.models import Queue, QuotaTree
 from quotas.services import edits, scopes, usage
 

@@ -20,7 +20,7 @@ from fleet.api.sign_in.authentication import TokenAuthentication, user_of_now
 from fleet.core.token_scopes import Scope
 from fleet.models import Grant, Token
 from fleet.services.authorization import access
-from jobs.api import logs
+from jobs.api.inspect import logs
 from jobs.services.inspect.logs import Log
 from quotas.models import QuotaGrant
 from tests.attacks.two_teams import OURS, THEIRS, submitted

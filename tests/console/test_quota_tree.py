@@ -10,9 +10,9 @@ from playwright.sync_api import ConsoleMessage, Locator, Page, expect
 
 from fleet.models import Cluster, Grant
 from quotas import queries
-from quotas.core.candidates import Running
-from quotas.core.ledger import Charge
-from quotas.core.order import Unit
+from quotas.core.accounts.ledger import Charge
+from quotas.core.queues.order import Unit
+from quotas.core.reclaiming.candidates import Running
 from quotas.models import Queue, QuotaGrant
 from quotas.services import impact, trees, usage
 from tests.console.browser import KeptContexts

@@ -16,7 +16,7 @@ from deploy.demo.life import AT_ONCE, KEPT, MOST, Seen, is_the_demos, plan, take
 from deploy.demo.teamwork import TEAMS, TEAMWORK
 from jobs.kinds import registry
 from jobs.models import Job
-from quotas.core.parsing import parse_tree
+from quotas.core.trees.parsing import parse_tree
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TREE = yaml.safe_load((bundle.FOLDER / "quota-tree.yaml").read_text())

@@ -12,7 +12,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from fleet import metrics as fleet_metrics
 from jobs import metrics as jobs_metrics
-from jobs.api.metrics import Numbers
+from jobs.api.reports.metrics import Numbers
 
 FOLDER = Path(__file__).parent.parent.parent / "deploy" / "observability"
 NAME = re.compile(r"(convoy_\w+)(?:\{([^}]*)\})?")

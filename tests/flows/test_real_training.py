@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from fleet.services.authorization import access
-from jobs.api import logs
+from jobs.api.inspect import logs
 from tests.support.isolation import needs_isolation
 from tests.support.web import served
 from tests.support.world import POLICY, pytorch_job

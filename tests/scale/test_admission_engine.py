@@ -18,13 +18,15 @@ import numpy as np
 import pytest
 
 from deploy.bootstrap.home import ROOT
-from quotas.core import estimate, fair_share, reclaim
-from quotas.core.amounts import of_job
-from quotas.core.candidates import Running
-from quotas.core.ledger import Charge, Ledger
-from quotas.core.order import Unit
-from quotas.core.parsing import parse_tree
-from quotas.core.tree import Tree
+from quotas.core import estimate
+from quotas.core.accounts.ledger import Charge, Ledger
+from quotas.core.queues import fair_share
+from quotas.core.queues.order import Unit
+from quotas.core.reclaiming import reclaim
+from quotas.core.reclaiming.candidates import Running
+from quotas.core.trees.amounts import of_job
+from quotas.core.trees.parsing import parse_tree
+from quotas.core.trees.tree import Tree
 from tests.quotas.core.builders import LEND, NOON, manifest, quota
 
 pytestmark = pytest.mark.bench

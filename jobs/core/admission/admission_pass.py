@@ -1,7 +1,7 @@
 """The quota's part of a cycle: which gang is offered next, whether the quota admits it, and its refusal as a verdict.
 
-Jobs of a leaf come in the order of `quotas.core.fair_share`, jobs under no quota by priority, time and name; of the two heads
-the one with the smaller place goes first. Clusters are not known here.
+Jobs of a leaf come in the order of `quotas.core.queues.fair_share`, jobs under no quota by priority, time and name;
+of the two heads the one with the smaller place goes first. Clusters are not known here.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,12 +9,12 @@ from typing import Any
 
 from jobs.core.gang.types import Gang
 from jobs.core.reasons import Code, QuotaVerdict
-from quotas.core import admission
-from quotas.core.admission import Refused
-from quotas.core.fair_share import Behind, FairShareIterator
-from quotas.core.ledger import Charge, Ledger
-from quotas.core.order import Unit
-from quotas.core.queue_use import QueueUse
+from quotas.core.accounts.ledger import Charge, Ledger
+from quotas.core.accounts.queue_use import QueueUse
+from quotas.core.queues import admission
+from quotas.core.queues.admission import Refused
+from quotas.core.queues.fair_share import Behind, FairShareIterator
+from quotas.core.queues.order import Unit
 
 
 def unit_of(gang: Gang) -> Unit:

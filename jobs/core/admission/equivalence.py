@@ -15,8 +15,8 @@ from jobs.core.gang.flavors import FlavorOption
 from jobs.core.gang.requirements import GangRequirements
 from jobs.core.gang.types import Gang
 from jobs.core.reasons import Reason
-from quotas.core.admission import Refused
-from quotas.core.order import Place, Unit
+from quotas.core.queues.admission import Refused
+from quotas.core.queues.order import Place, Unit
 
 Key = tuple[Hashable, Hashable]
 """(shape asked of the quota, shape asked of the clusters)."""

@@ -20,9 +20,9 @@ from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Placement
 from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.types import AdmittedGang, CapacityHold, Gang
-from quotas.core.admission import Refused
-from quotas.core.ledger import Charge
-from quotas.core.order import Unit
+from quotas.core.accounts.ledger import Charge
+from quotas.core.queues.admission import Refused
+from quotas.core.queues.order import Unit
 
 
 def find_nominees(

@@ -13,7 +13,7 @@ from jobs.core.placement.nodes.fragmentation_scorer import Usual
 from jobs.core.placement.types import Member, NodeFacts
 from jobs.core.policies.weights import Weights
 from jobs.core.settings import CycleSettings
-from quotas.core.ledger import Ledger
+from quotas.core.accounts.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from typing import Any
 
 from jobs.core import reasons
 from jobs.core.reasons import Amounts, Code
-from quotas.core.amounts import COUNTS
-from quotas.core.ledger import Charge, Ledger
+from quotas.core.accounts.ledger import Charge, Ledger
+from quotas.core.trees.amounts import COUNTS
 
 
 class Kind(StrEnum):

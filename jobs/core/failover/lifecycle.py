@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from jobs.core.manifest_fields import Faults
-from quotas.core import durations
+from quotas.core.trees import durations
 
 CHECKPOINT_GRACE = "convoy.dev/checkpoint-grace"
 """Annotation of a job: how many seconds its pods get to save their work when the job is stopped."""

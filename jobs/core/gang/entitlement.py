@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.core.gang import priority_classes
-from quotas.core.tree import NAME_LABELS, NoQuota, Tree
+from quotas.core.trees.tree import NAME_LABELS, NoQuota, Tree
 
 PREEMPTIBLE_LABELS = ("quota.scheduling.alibabacloud.com/preemptible", "quota.scheduling.koordinator.sh/preemptible")
 PRIORITY = "convoy.dev/priority"

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from jobs.core.gang.requirements import GangRequirements, PodRequirements, RoleRequirements
 from jobs.core.gang.types import Gang
-from quotas.core import flavors
-from quotas.core.flavors import GPU, Flavors, Labels
-from quotas.core.tree import Tree
+from quotas.core.trees import flavors
+from quotas.core.trees.flavors import GPU, Flavors, Labels
+from quotas.core.trees.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from jobs.core.division.replicas import Division
 from jobs.core.gang.requirements import GangRequirements, PodRequirements, RoleRequirements
 from jobs.core.policies.propagation import PolicySpec
 from jobs.core.reasons import Amounts
-from quotas.core import amounts
-from quotas.core.ledger import Charge
+from quotas.core.accounts.ledger import Charge
+from quotas.core.trees import amounts
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Gang:
     awaits: tuple[str, str] | None = None
     """Code and message of the reason why it may not start before other jobs have ended; None: it may."""
     has_claimed: bool = False
-    """Others were stopped so that it may borrow: it has this right once (`quotas.core.borrowers`)."""
+    """Others were stopped so that it may borrow: it has this right once (`quotas.core.reclaiming.borrowers`)."""
     stopped_for: int = 0
     """The job that it was stopped for, since it last started; 0: none."""
     flavors: tuple[tuple[str, int], ...] = ()

@@ -11,8 +11,8 @@ from dataclasses import replace
 from jobs.core.gang.types import AdmittedGang, SurplusPod
 from jobs.core.reasons import Amounts
 from jobs.core.resizing import holds
-from quotas.core.candidates import job_of, role_of
-from quotas.core.ledger import Charge
+from quotas.core.accounts.ledger import Charge
+from quotas.core.reclaiming.candidates import job_of, role_of
 
 Fewer = Mapping[str, int]
 """Role -> how many pods."""

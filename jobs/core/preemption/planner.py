@@ -2,9 +2,9 @@
 
 It works on the state *to come*, in which all gangs that are being evicted are gone. There the waiting gangs are taken in
 order: one that fits awaits its victims and needs nothing more; for one that does not, targets are chosen by
-`quotas.core.reclaim`, if it could then really be placed; else it is left alone. So no eviction is ordered twice for the same
-capacity. A target may be some pods of a gang alone, which then runs on with the others: such pods go before any gang is evicted
-whole. Gangs within the min-runtime of their queue are chosen only where there is no other way. Then no target of that
+`quotas.core.reclaiming.reclaim`, if it could then really be placed; else it is left alone. So no eviction is ordered twice for
+the same capacity. A target may be some pods of a gang alone, which then runs on with the others: such pods go before any gang
+is evicted whole. Gangs within the min-runtime of their queue are chosen only where there is no other way. Then no target of the
 preemptor is evicted before the last of them may be: until then its eviction is deferred, and counts as under way. How a gang
 is evicted is not known here.
 """
@@ -22,10 +22,11 @@ from jobs.core.placement.types import Assignment
 from jobs.core.preemption import parts
 from jobs.core.preemption.cost import Loss
 from jobs.core.scheduling.scheduler import Scheduler
-from quotas.core import admission, borrowers, reclaim
-from quotas.core.candidates import Candidates, Running, job_of, protected_until
-from quotas.core.ledger import Ledger
-from quotas.core.victims import Victim
+from quotas.core.accounts.ledger import Ledger
+from quotas.core.queues import admission
+from quotas.core.reclaiming import borrowers, reclaim
+from quotas.core.reclaiming.candidates import Candidates, Running, job_of, protected_until
+from quotas.core.reclaiming.victims import Victim
 
 Costs = Callable[[], Mapping[int, Loss]]
 """What stopping each running gang would cost, by job, where that is known."""

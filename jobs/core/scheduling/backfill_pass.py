@@ -17,8 +17,8 @@ from jobs.core.scheduling import backfill_reservation
 from jobs.core.scheduling.backfill_reservation import Runs
 from jobs.core.scheduling.waiting import Waiting
 from jobs.core.settings import CycleSettings
-from quotas.core import recent_use
-from quotas.core.ledger import Ledger
+from quotas.core.accounts.ledger import Ledger
+from quotas.core.queues import recent_use
 
 _MAX_RESERVED_FOR = 20
 """How many big gangs are considered for one that nodes can be reserved for."""

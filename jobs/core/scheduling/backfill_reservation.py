@@ -26,9 +26,9 @@ from jobs.core.placement.nodes.node_states import Vector, minus
 from jobs.core.placement.types import Mode
 from jobs.core.reasons import Amounts
 from jobs.core.settings import CycleSettings
-from quotas.core import admission, recent_use
-from quotas.core.queue_use import Account
-from quotas.core.recent_use import HALF_LIFE, RecentUse
+from quotas.core.accounts.queue_use import Account
+from quotas.core.queues import admission, recent_use
+from quotas.core.queues.recent_use import HALF_LIFE, RecentUse
 
 LOOKED_AT = 50_000
 """Nodes examined per second of fleet time: in a fleet of N nodes a reservation is planned again after N / LOOKED_AT seconds."""

@@ -11,10 +11,10 @@ from jobs.core.admission import admission_pass
 from jobs.core.admission.equivalence import EquivalenceClass
 from jobs.core.gang.types import AdmittedGang
 from jobs.core.scheduling.waiting import Waiting
-from quotas.core import admission
-from quotas.core.admission import Code, Refused
-from quotas.core.flavors import FlavorChoice
-from quotas.core.ledger import Ledger
+from quotas.core.accounts.ledger import Ledger
+from quotas.core.queues import admission
+from quotas.core.queues.admission import Code, Refused
+from quotas.core.trees.flavors import FlavorChoice
 
 T = TypeVar("T")
 

@@ -20,9 +20,10 @@ from jobs.core.reasons import Reason, Verdict
 from jobs.core.resizing import holds
 from jobs.core.resizing.bounds import Sizes
 from jobs.core.scheduling.scheduler import Scheduler
-from quotas.core import admission, amounts
-from quotas.core.ledger import Charge
-from quotas.core.spare import leaves_mins_alone
+from quotas.core.accounts.ledger import Charge
+from quotas.core.accounts.spare import leaves_mins_alone
+from quotas.core.queues import admission
+from quotas.core.trees import amounts
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from jobs.core.scheduling.backfill_pass import BackfillPass
 from jobs.core.scheduling.flavor_choice import try_flavors
 from jobs.core.scheduling.refusal_index import RefusalIndex
 from jobs.core.scheduling.waiting import Waiting
-from quotas.core.admission import Refused
-from quotas.core.order import Unit
+from quotas.core.queues.admission import Refused
+from quotas.core.queues.order import Unit
 
 
 class Offering:

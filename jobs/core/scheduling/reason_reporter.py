@@ -15,7 +15,7 @@ from jobs.core.admission.plans import Plan, Waits
 from jobs.core.reasons import Code, QuotaVerdict, Reason
 from jobs.core.scheduling.refusal_index import RefusalIndex
 from jobs.core.scheduling.waiting import Waiting
-from quotas.core.fair_share import Behind
+from quotas.core.queues.fair_share import Behind
 
 T = TypeVar("T")
 _PATIENCE = timedelta(seconds=5)

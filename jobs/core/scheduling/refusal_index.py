@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 
 from jobs.core.admission.equivalence import EquivalenceClass
 from jobs.core.scheduling.waiting import Waiting
-from quotas.core.admission import Refused
+from quotas.core.queues.admission import Refused
 
 
 class RefusalIndex:

@@ -33,10 +33,10 @@ from jobs.core.scheduling.refusal_index import RefusalIndex
 from jobs.core.scheduling.use_over_time import UseOverTime
 from jobs.core.scheduling.waiting import Waiting
 from jobs.core.settings import CycleSettings
-from quotas.core.admission import Refused, is_promised
-from quotas.core.ledger import Charge
-from quotas.core.order import Unit
-from quotas.core.queue_use import QueueUse
+from quotas.core.accounts.ledger import Charge
+from quotas.core.accounts.queue_use import QueueUse
+from quotas.core.queues.admission import Refused, is_promised
+from quotas.core.queues.order import Unit
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from jobs.core.admission.nominations import Nominations
 from jobs.core.gang.types import Gang
 from jobs.core.resizing.bounds import Sizes
 from jobs.core.scheduling.scheduler import Scheduler
-from quotas.core.tree import QueuePolicy
+from quotas.core.trees.tree import QueuePolicy
 
 
 @dataclass(frozen=True, slots=True)

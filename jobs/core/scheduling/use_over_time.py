@@ -7,7 +7,7 @@ from functools import cache
 from jobs.core.gang.types import Gang
 from jobs.core.scheduling.backfill_reservation import Runs
 from jobs.core.scheduling.waiting import Waiting
-from quotas.core.queue_use import QueueUse
+from quotas.core.accounts.queue_use import QueueUse
 
 
 class UseOverTime:

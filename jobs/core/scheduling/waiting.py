@@ -8,10 +8,10 @@ from jobs.core.admission.equivalence import EquivalenceClass, EquivalenceClasses
 from jobs.core.admission.snapshot import Quota
 from jobs.core.gang.flavors import FlavorOption, options_of
 from jobs.core.gang.types import Gang
-from quotas.core import borrowers
-from quotas.core.flavors import FlavorChoice, Preference
-from quotas.core.order import Unit
-from quotas.core.tree import Attributes, FairShare, PreemptPolicy, QueuePolicy
+from quotas.core.queues.order import Unit
+from quotas.core.reclaiming import borrowers
+from quotas.core.trees.flavors import FlavorChoice, Preference
+from quotas.core.trees.tree import Attributes, FairShare, PreemptPolicy, QueuePolicy
 
 _NO_RULES = Attributes()
 

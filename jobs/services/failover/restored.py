@@ -24,7 +24,7 @@ from jobs.models import Attempt, Binding, DeletedJob, Job, Work
 from jobs.services.lifecycle import cycle_requests, transitions, works
 from jobs.services.lifecycle.accounting import flavor_charges
 from jobs.snapshot import LIVE
-from quotas.core import amounts
+from quotas.core.trees import amounts
 
 log = get_logger(__name__)
 

@@ -31,9 +31,9 @@ from jobs.core.taints import untolerated
 from jobs.models import Job
 from jobs.services.lifecycle import dependencies
 from jobs.snapshot_rows import capacity_hold_of
-from quotas.core.amounts import of_job
-from quotas.core.flavors import GPU, amount_name, node_flavor
-from quotas.core.ledger import Charge
+from quotas.core.accounts.ledger import Charge
+from quotas.core.trees.amounts import of_job
+from quotas.core.trees.flavors import GPU, amount_name, node_flavor
 from quotas.models import Queue
 
 Sees = Callable[[str], bool]

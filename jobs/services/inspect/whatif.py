@@ -28,7 +28,7 @@ from jobs.services.inspect.departures import Departures
 from jobs.services.scheduling import runtimes
 from jobs.services.scheduling.plan_failures import guard
 from jobs.services.submission import submit
-from quotas.core import parsing
+from quotas.core.trees import parsing
 from quotas.models import QuotaTree
 from quotas.services import edits
 

@@ -20,7 +20,7 @@ from jobs.kinds import registry
 from jobs.kinds.base import Kind, Manifest
 from jobs.models import Attempt, Binding, Job, Work
 from jobs.services.lifecycle import gang_fields
-from quotas.core import amounts
+from quotas.core.trees import amounts
 
 SIZED = ("manifest", "charge", "resize", "generation", *gang_fields.FILLED)
 """Fields of a job that `change` sets, and does not save."""

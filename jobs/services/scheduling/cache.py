@@ -34,7 +34,7 @@ from jobs.services.scheduling import plan_failures, runtimes
 from jobs.services.scheduling.preemption_candidates import PreemptionCandidates
 from jobs.snapshot_rows import capacity_hold_of, charge_of
 from jobs.snapshot_running import load_parts
-from quotas.core.tree import ExcessPolicy
+from quotas.core.trees.tree import ExcessPolicy
 
 _MAX_LINES = 20_000
 """Journal lines beyond which everything is loaded anew."""

@@ -19,7 +19,7 @@ from jobs.core.division import shares
 from jobs.core.scheduling.backfill_reservation import Run, Runs
 from jobs.models import Job
 from jobs.services.scheduling.demand import use
-from quotas.core import recent_use
+from quotas.core.queues import recent_use
 
 _ENDED = recent_use.REMEMBERED
 """Jobs that ended well, the latest: what guesses and the recent use of each leaf rest on."""

@@ -7,8 +7,8 @@ from fleet.errors import FieldFault, InvalidInput
 from jobs import snapshot
 from jobs.core.failover.lifecycle import DEADLINE
 from jobs.models import Job
-from quotas.core.durations import format_duration
-from quotas.core.tree import Tree
+from quotas.core.trees.durations import format_duration
+from quotas.core.trees.tree import Tree
 
 
 def refuse_past(job: Job, now: datetime) -> None:

@@ -16,8 +16,8 @@ from fleet.kube.schema import builtin, fields
 from jobs.core.policies import overrides, propagation
 from jobs.kinds import registry, schemas
 from jobs.models import Dependent
-from quotas.core import parsing
-from quotas.core import schemas as quota_schemas
+from quotas.core.trees import parsing
+from quotas.core.trees import schemas as quota_schemas
 
 Document = dict[str, Any]
 _OF_METADATA = ("name", "namespace", "labels", "annotations")

@@ -39,8 +39,8 @@ from jobs.services.scheduling.demand import entitlements, priorities, queueing
 from jobs.services.submission import deadlines, existing_rows, policy_claims
 from jobs.services.submission.changes import actions, resizing, restarts, spec_changes
 from jobs.services.submission.references import References
-from quotas.core import parsing as quota_trees
-from quotas.core.tree import Tree
+from quotas.core.trees import parsing as quota_trees
+from quotas.core.trees.tree import Tree
 from quotas.models import QuotaTree
 from quotas.services import trees
 

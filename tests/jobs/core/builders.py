@@ -8,7 +8,7 @@ from jobs.core.admission.snapshot import ClusterState, Quota, Snapshot
 from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.placement.types import Member, NodeFacts
 from jobs.core.policies.propagation import PolicySpec
-from quotas.core.ledger import Ledger
+from quotas.core.accounts.ledger import Ledger
 from tests.quotas.core.builders import tree
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

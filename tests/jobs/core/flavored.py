@@ -6,7 +6,7 @@ from dataclasses import replace
 from jobs.core.admission.snapshot import ClusterState, Quota
 from jobs.core.gang.types import AdmittedGang, CapacityHold, Gang
 from jobs.core.placement.types import NodeFacts
-from quotas.core.flavors import amount_name
+from quotas.core.trees.flavors import amount_name
 from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, gang, request
 from tests.quotas.core.builders import quota, tree
 

@@ -13,7 +13,7 @@ from jobs.core.gang.types import AdmittedGang, Gang
 from jobs.core.preemption import lending, planner
 from jobs.core.scheduling.backfill_reservation import Run, Runs
 from jobs.core.scheduling.scheduler import Scheduler
-from quotas.core.recent_use import RecentUse
+from quotas.core.queues.recent_use import RecentUse
 from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, gang, node, under
 from tests.quotas.core.builders import quota
 

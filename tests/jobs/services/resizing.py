@@ -11,7 +11,7 @@ from fleet.models import Cluster, Hold, Pod
 from jobs.kinds import registry
 from jobs.models import Job, Work
 from jobs.services.submission.changes import resizing
-from quotas.core import amounts
+from quotas.core.trees import amounts
 from tests.support import books
 from tests.support.books import GPU
 

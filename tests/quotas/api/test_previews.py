@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from quotas import signals
-from quotas.core.candidates import Running
-from quotas.core.ledger import Charge
-from quotas.core.order import Unit
+from quotas.core.accounts.ledger import Charge
+from quotas.core.queues.order import Unit
+from quotas.core.reclaiming.candidates import Running
 from quotas.services import impact, usage
 from tests.quotas.api.builders import START, TREE, edit
 

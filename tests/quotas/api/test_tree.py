@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from quotas.core.ledger import Charge
+from quotas.core.accounts.ledger import Charge
 from quotas.services import usage
 from tests.quotas.api.builders import START, TREE, edit
 from tests.quotas.core.builders import manifest, quota

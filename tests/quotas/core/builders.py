@@ -3,12 +3,12 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from quotas.core.amounts import of_job
-from quotas.core.candidates import Running
-from quotas.core.ledger import Charge, Ledger
-from quotas.core.order import Unit
-from quotas.core.parsing import parse_tree
-from quotas.core.tree import Tree
+from quotas.core.accounts.ledger import Charge, Ledger
+from quotas.core.queues.order import Unit
+from quotas.core.reclaiming.candidates import Running
+from quotas.core.trees.amounts import of_job
+from quotas.core.trees.parsing import parse_tree
+from quotas.core.trees.tree import Tree
 
 JOBS = "kube-queue/max-jobs"
 LEND = "alibabacloud.com/lendlimit"

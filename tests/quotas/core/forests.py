@@ -6,11 +6,11 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from quotas.core.admission import Admitted, check_admission
-from quotas.core.amounts import MAX_JOBS, UNLIMITED, of_job
-from quotas.core.candidates import Running
-from quotas.core.ledger import Charge, Ledger
-from quotas.core.tree import Node, Tree
+from quotas.core.accounts.ledger import Charge, Ledger
+from quotas.core.queues.admission import Admitted, check_admission
+from quotas.core.reclaiming.candidates import Running
+from quotas.core.trees.amounts import MAX_JOBS, UNLIMITED, of_job
+from quotas.core.trees.tree import Node, Tree
 from tests.quotas.core.builders import LEND, NOON, quota, tree, unit
 
 RESOURCES = ("cpu", "nvidia.com/gpu")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from quotas.core import admission
-from quotas.core.admission import Admitted, check_admission
+from quotas.core.queues import admission
+from quotas.core.queues.admission import Admitted, check_admission
 
 
 def anywhere(_gone):

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from quotas.core.admission import Bound
 from quotas.core.impact import Effect, Side, compute_effect
+from quotas.core.queues.admission import Bound
 from tests.quotas.core.builders import NOON, quota, running, tree, unit
 
 LATER = NOON + timedelta(hours=1)

@@ -5,11 +5,11 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quotas.core import fair_share
-from quotas.core.admission import Admitted, Code, check_admission, max_admissible
-from quotas.core.amounts import MAX_JOBS, UNLIMITED
-from quotas.core.ledger import Ledger
-from quotas.core.tree import QueuePolicy
+from quotas.core.accounts.ledger import Ledger
+from quotas.core.queues import fair_share
+from quotas.core.queues.admission import Admitted, Code, check_admission, max_admissible
+from quotas.core.trees.amounts import MAX_JOBS, UNLIMITED
+from quotas.core.trees.tree import QueuePolicy
 from tests.quotas.core import forests
 from tests.quotas.core.builders import names
 from tests.support.examples import examples

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from quotas.core import impact
-from quotas.core.candidates import protected_until
-from quotas.core.durations import format_duration, parse_duration
 from quotas.core.impact import Side
-from quotas.core.parsing import parse_tree
-from quotas.core.reclaim import plan_reclaim
+from quotas.core.reclaiming.candidates import protected_until
+from quotas.core.reclaiming.reclaim import plan_reclaim
+from quotas.core.trees.durations import format_duration, parse_duration
+from quotas.core.trees.parsing import parse_tree
 from tests.quotas.core.builders import NOON, ledger, manifest, occupied, quota, running, tree, unit
 
 MINUTE = timedelta(minutes=1)

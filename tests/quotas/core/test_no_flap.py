@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from quotas.core.amounts import of_job
-from quotas.core.ledger import Charge, Ledger
+from quotas.core.accounts.ledger import Charge, Ledger
 from quotas.core.simulation import Job, simulate_to_fixpoint
+from quotas.core.trees.amounts import of_job
 from tests.quotas.core.builders import NOON, quota, tree, unit
 from tests.quotas.core.forests import RESOURCES
 

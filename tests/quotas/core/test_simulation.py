@@ -5,7 +5,7 @@ F = koord-queue elastic_quota_tree_test, S = its preempt_test, D = derived; numb
 
 from datetime import timedelta
 
-from quotas.core.fair_share import Behind
+from quotas.core.queues.fair_share import Behind
 from quotas.core.simulation import Job, NoPlace, simulate_to_fixpoint
 from tests.quotas.core.builders import NOON, ledger, quota, unit
 

@@ -6,10 +6,10 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quotas.core import reclaim
-from quotas.core.amounts import of_job
-from quotas.core.candidates import Running
-from quotas.core.ledger import Charge, Ledger
+from quotas.core.accounts.ledger import Charge, Ledger
+from quotas.core.reclaiming import reclaim
+from quotas.core.reclaiming.candidates import Running
+from quotas.core.trees.amounts import of_job
 from tests.quotas.core import forests
 from tests.quotas.core.builders import NOON, quota, tree, unit
 from tests.quotas.core.rights import anywhere, fits_without, in_its_right

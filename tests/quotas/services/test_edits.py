@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleet.errors import InvalidInput, NotFound
-from quotas.core import parsing
+from quotas.core.trees import parsing
 from quotas.services import edits
 from tests.quotas.core.builders import manifest, quota
 from tests.support.examples import examples

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quotas.core.ledger import Charge
-from quotas.core.tree import Tree
+from quotas.core.accounts.ledger import Charge
+from quotas.core.trees.tree import Tree
 from quotas.services import usage
 from tests.quotas.core.builders import cpu, quota, tree
 from tests.support.examples import examples

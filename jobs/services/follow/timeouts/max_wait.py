@@ -22,7 +22,7 @@ from jobs.services.follow.timeouts.time_limits import leaves_by
 from jobs.services.lifecycle import cycle_requests, dependencies, transitions, works
 from jobs.services.lifecycle.accounting import charges
 from jobs.services.lifecycle.locks import lock_jobs
-from quotas.core.durations import format_duration
+from quotas.core.trees.durations import format_duration
 
 
 def run(now: datetime) -> int:

@@ -21,8 +21,8 @@ from jobs.models import Attempt, Job
 from jobs.services.lifecycle import cycle_requests, transitions, works
 from jobs.services.lifecycle.accounting import charges
 from jobs.services.lifecycle.locks import lock_jobs
-from quotas.core.durations import format_duration
-from quotas.core.tree import Tree
+from quotas.core.trees.durations import format_duration
+from quotas.core.trees.tree import Tree
 
 
 def run(now: datetime) -> int:

@@ -20,7 +20,7 @@ from jobs.events import announce_jobs
 from jobs.models import Job, Work
 from jobs.services.lifecycle import cycle_requests
 from jobs.services.lifecycle.locks import lock_jobs
-from quotas.core.tree import NAME_LABELS
+from quotas.core.trees.tree import NAME_LABELS
 
 _LETS_GO = (Work.State.GONE, Work.State.KEPT, Work.State.SUSPENDED)
 """States of a work without running pods; of a suspended one they may still be on their way out."""

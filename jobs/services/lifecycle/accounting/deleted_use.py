@@ -6,7 +6,7 @@ from django.conf import settings
 
 from jobs import snapshot
 from jobs.models import DeletedUse, Job
-from quotas.core.budget_accounts import begin_of_longest
+from quotas.core.accounts.budget_accounts import begin_of_longest
 
 _HALF_LIVES = 16
 """Use that is older counts less than a sixty-thousandth, and is forgotten."""

@@ -14,7 +14,7 @@ from jobs import snapshot
 from jobs.kinds import registry
 from jobs.kinds.base import Manifest
 from jobs.models import Job, Work
-from quotas.core.flavors import GPU, Flavors, amount_name, flavor_of, node_flavor
+from quotas.core.trees.flavors import GPU, Flavors, amount_name, flavor_of, node_flavor
 
 _CHUNK = 500
 _Places = list[tuple[int, str, int]]

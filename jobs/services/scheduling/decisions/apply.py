@@ -37,7 +37,7 @@ from jobs.services.lifecycle import cycle_requests, transitions, works
 from jobs.services.scheduling.decisions import lease, preemption, rejections
 from jobs.services.scheduling.decisions.rejections import Written
 from quotas import queries
-from quotas.core.budgets import WhenSpent
+from quotas.core.trees.budgets import WhenSpent
 from quotas.models import Queue, QuotaTree
 
 _MESSAGES = 8

@@ -40,9 +40,9 @@ from jobs.services.lifecycle import transitions, works
 from jobs.services.scheduling.decisions import shrinking
 from jobs.services.scheduling.demand import demand_provider
 from jobs.snapshot_rows import charges_of
-from quotas.core import excess
-from quotas.core.excess import Cause, Surplus
-from quotas.core.job_names import listed_to, shown_to
+from quotas.core.queues.job_names import listed_to, shown_to
+from quotas.core.reclaiming import excess
+from quotas.core.reclaiming.excess import Cause, Surplus
 from quotas.models import QuotaTree
 
 log = get_logger(__name__)

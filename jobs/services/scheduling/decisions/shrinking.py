@@ -21,7 +21,7 @@ from jobs.core.resizing import bounds
 from jobs.events import announce_jobs, job_event
 from jobs.models import Job
 from jobs.services.lifecycle import sizes
-from quotas.core.job_names import shown_to
+from quotas.core.queues.job_names import shown_to
 
 COLUMNS = ("shrinks", *sizes.SIZED)
 """Fields of a job that `shrink` sets, and does not save."""

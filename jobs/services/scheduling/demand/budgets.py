@@ -13,9 +13,9 @@ from django.db.models.functions import Coalesce, NullIf
 from jobs import snapshot
 from jobs.models import Attempt, DeletedUse
 from jobs.services.lifecycle import cycle_requests
-from quotas.core import budget_accounts
-from quotas.core.budget_accounts import Account, Span
-from quotas.core.tree import Tree
+from quotas.core.accounts import budget_accounts
+from quotas.core.accounts.budget_accounts import Account, Span
+from quotas.core.trees.tree import Tree
 from quotas.models import Queue
 from quotas.services import queues
 

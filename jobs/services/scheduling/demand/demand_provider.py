@@ -17,12 +17,12 @@ from jobs.models import Job
 from jobs.services.lifecycle.accounting import flavor_charges
 from jobs.services.scheduling.demand import budgets, use
 from jobs.snapshot_rows import charge_of
-from quotas.core import amounts
-from quotas.core.candidates import Running, protected_until
-from quotas.core.flavors import GPU
-from quotas.core.ledger import Charge
-from quotas.core.order import Unit
-from quotas.core.tree import Tree
+from quotas.core.accounts.ledger import Charge
+from quotas.core.queues.order import Unit
+from quotas.core.reclaiming.candidates import Running, protected_until
+from quotas.core.trees import amounts
+from quotas.core.trees.flavors import GPU
+from quotas.core.trees.tree import Tree
 from quotas.services import impact, usage
 
 _COLUMNS = (

@@ -17,12 +17,13 @@ from jobs.core.gang.entitlement import Belonging, find_leaf, is_preemptible, no_
 from jobs.models import Job
 from jobs.services.lifecycle.accounting import attempt_leaves, flavor_charges
 from jobs.services.lifecycle.locks import lock_jobs
-from quotas.core import amounts, excess
-from quotas.core.attributes import OUTSIDE_JOBS
-from quotas.core.excess import Overrun
-from quotas.core.flavors import GPU, Flavors
-from quotas.core.ledger import Charge, Ledger
-from quotas.core.tree import ExcessPolicy, OutsideJobs, Tree
+from quotas.core.accounts.ledger import Charge, Ledger
+from quotas.core.reclaiming import excess
+from quotas.core.reclaiming.excess import Overrun
+from quotas.core.trees import amounts
+from quotas.core.trees.attributes import OUTSIDE_JOBS
+from quotas.core.trees.flavors import GPU, Flavors
+from quotas.core.trees.tree import ExcessPolicy, OutsideJobs, Tree
 
 Sees = Callable[[str], bool]
 """Whether the author of a change may read a namespace."""

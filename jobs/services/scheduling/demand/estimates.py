@@ -16,8 +16,8 @@ from jobs.core.reasons import AWAITS_JOBS, Code
 from jobs.models import Job
 from jobs.services.scheduling.demand import demand_provider
 from quotas.core import estimate
+from quotas.core.accounts.ledger import Ledger
 from quotas.core.estimate import Estimate
-from quotas.core.ledger import Ledger
 
 _FRESH = timedelta(seconds=5)
 _REST = 20

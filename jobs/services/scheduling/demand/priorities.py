@@ -14,8 +14,8 @@ from jobs.core.gang import priority_classes
 from jobs.core.gang.entitlement import PRIORITY, Priority, priority_of
 from jobs.kinds import registry
 from jobs.models import Dependent, Job
-from quotas.core.attributes import MAX_PRIORITY
-from quotas.core.tree import Node, Submitter, Tree
+from quotas.core.trees.attributes import MAX_PRIORITY
+from quotas.core.trees.tree import Node, Submitter, Tree
 from quotas.services import scopes
 
 FILLED = ("priority",)

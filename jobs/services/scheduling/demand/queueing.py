@@ -1,7 +1,7 @@
 """The queues as people see them: who stands where, behind whom, and why; and a job moved to another queue.
 
 A queue unit is not a row of its own: it is a job that belongs to a leaf of the quota tree. The order here is the order of
-`quotas.core.order` within one queue.
+`quotas.core.queues.order` within one queue.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from jobs.models import Job
 from jobs.services.lifecycle import cycle_requests
 from jobs.services.lifecycle.accounting import attempt_leaves
 from quotas import queries
-from quotas.core.tree import QueuePolicy
+from quotas.core.trees.tree import QueuePolicy
 from quotas.models import Queue
 
 

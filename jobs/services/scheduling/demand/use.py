@@ -14,8 +14,8 @@ from django.db.models.functions import Coalesce, NullIf
 from jobs import snapshot
 from jobs.core.scheduling.backfill_reservation import Runs
 from jobs.models import Attempt, DeletedUse
-from quotas.core.queue_use import Account
-from quotas.core.recent_use import RecentUse
+from quotas.core.accounts.queue_use import Account
+from quotas.core.queues.recent_use import RecentUse
 
 _ATTEMPT = (
     "job_id", "number", "of_leaf", "job__submitted_by", "gpus", "job__gpus", "placed_at", "ended_at", "sizes",

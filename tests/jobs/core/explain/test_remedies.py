@@ -6,8 +6,8 @@ from jobs.core.explain import remedies
 from jobs.core.explain.remedies import REMEDIES, Change, Kind, all_of, find_borrowers, limits_to_raise
 from jobs.core.reasons import Code
 from jobs.services.inspect import remedies as building
-from quotas.core.amounts import of_job
-from quotas.core.ledger import Charge
+from quotas.core.accounts.ledger import Charge
+from quotas.core.trees.amounts import of_job
 from tests.quotas.core.builders import JOBS, cpu, ledger, occupied, quota, running
 
 FLEET = {"cpu": 10_000}

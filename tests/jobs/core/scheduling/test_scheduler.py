@@ -12,7 +12,7 @@ from jobs.core.gang.types import CapacityHold
 from jobs.core.policies.propagation import PolicySpec
 from jobs.core.reasons import Code
 from jobs.core.scheduling.scheduler import Scheduler
-from quotas.core.ledger import Charge, Ledger
+from quotas.core.accounts.ledger import Charge, Ledger
 from tests.jobs.core.builders import GPU, NOON, PLENTY, cluster, gang, mine, node
 from tests.quotas.core.builders import quota, tree
 from tests.support.examples import examples

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from jobs.models import Job
 from jobs.services.inspect import explaining
-from quotas.core.parsing import parse_tree
+from quotas.core.trees.parsing import parse_tree
 from quotas.services import impact
 from tests.jobs.services.scheduling.flavor_worlds import A100, FLEET, GPU, H100, REST, TABLE, apply, fleet, job, team
 from tests.quotas.core.builders import manifest, quota

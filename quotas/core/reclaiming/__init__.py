@@ -1,0 +1,1 @@
+"""Which running jobs stop so that an entitled one can run: candidates, rights, and the cheapest choice."""

@@ -1,0 +1,351 @@
+"""Reclaim: chooses which running jobs to stop so that a waiting job can run. Whole gangs, and no more than needed.
+
+A job has two rights. First, a job whose side stays within its min may stop jobs of queues that borrow. Just below the lowest
+common ancestor of preemptor and victim the preemptor's side must be within min once all is done, in every guaranteed resource
+the preemptor asks for (a separate right for each resource would let three jobs preempt each other in turn for ever), and the
+victim's side must be above min, on every level from its leaf up, in a resource that is short. Where borrowing of another
+resource on the preemptor's own side is all that denies it this right, those borrowers are stopped first. Second, where the
+leaf has PreemptLowerPriority, a job may stop strictly lower priorities of its own queue. A non-preemptible job is never a
+victim, and no job is stopped for one that could not be placed then (``can_place``).
+
+A gang may straddle its min: the part above was borrowed, and gangs are stopped whole. It cannot preempt in return: with it its
+side is above min as before, and the preemptor's side is within.
+
+Where the preemptor is to use GPUs of one flavor, no job goes for its GPUs that has GPUs of other flavors alone: what it would
+free is of no use there. A shortage of a flavor is judged by the min that decides about it (`Ledger.deciding`).
+
+Jobs that can run on with fewer pods (``Running.surplus``) give back pod by pod, before any job is stopped whole: each such pod
+is a candidate of its own, and one that is stopped whole takes its other pods along. Only where that finds nothing are they
+looked at as jobs that are stopped whole or not at all: what a job straddles its min by may be more than it can give back.
+
+Of the jobs it has a right to, the lowest priorities go, and of one priority no gang of `OVERSIZE` times what is missing while
+smaller ones would do; then the choice that loses the least work (`covering`), then the fewest gangs, then those of
+the side that is furthest above its min. Jobs within the min-runtime of their queue are chosen only where all others do not
+suffice; the caller evicts them when it ends. Each pool to choose from holds the one before, so the first that suffices is
+found by bisection.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quotas.core.accounts.ledger import Ledger
+from quotas.core.queues import admission
+from quotas.core.queues.admission import Bound, Refused
+from quotas.core.queues.order import Unit
+from quotas.core.reclaiming import covering
+from quotas.core.reclaiming.candidates import Candidates, Running
+from quotas.core.reclaiming.sides import find_sides
+from quotas.core.reclaiming.targeting import OVERSIZE, CanPlace, Columns, Targeting, as_reclaim
+from quotas.core.reclaiming.victims import Cause, Reclaim, Target
+from quotas.core.trees.tree import PreemptPolicy
+
+COVERS = 16
+"""How often the cheapest are chosen again because there was no right to some; after that they are taken in order."""
+Positions = NDArray[np.int64]
+"""Of candidates."""
+
+
+def plan_reclaim(ledger: Ledger, preemptor: Unit, running: Iterable[Running], can_place: CanPlace) -> Reclaim | None:
+    """The jobs to stop for the preemptor; None when none would help or it has no right to them. Leaves the ledger as it was."""
+    return search(ledger, preemptor, lambda: Candidates(ledger, running), can_place)
+
+
+def search(
+    ledger: Ledger, preemptor: Unit, candidates: Callable[[], Candidates], can_place: CanPlace
+) -> Reclaim | None:
+    """As `plan_reclaim`, with candidates that serve several searches; they are loaded only when the preemptor has a right, and
+    some job may have to yield to it.
+    """
+    answer = admission.check_admission(
+        ledger, preemptor.leaf, preemptor.charge.amounts, preemptible=preemptor.charge.preemptible
+    )
+    if isinstance(answer, Refused) and (answer.bound is Bound.MIN or answer.code is admission.Code.NEVER_FITS):
+        return None
+    reclaim = _Search(ledger, preemptor, can_place)
+    if not reclaim.has_a_right():
+        return None
+    known = candidates() if reclaim.may_find_targets() else Candidates(ledger, ())
+    taken = reclaim.run(known)
+    if taken is None and known.parts:
+        taken = reclaim.run(known.without_parts())
+    if taken is None:
+        return None
+    return as_reclaim(ledger, preemptor, taken)
+
+
+def may_lose(ledger: Ledger, leaf: str) -> bool:
+    """Whether jobs of this leaf may be preempted at all: it borrows, or preempts by priority within its queue."""
+    row = ledger.row[leaf]
+    by_priority = ledger.tree.by_path[leaf].attributes.preempt_policy is PreemptPolicy.LOWER_PRIORITY
+    return by_priority or bool((ledger.held.claims[row] > ledger.min[row]).any())
+
+
+class _Search(Targeting):
+    def __init__(self, ledger: Ledger, preemptor: Unit, can_place: CanPlace) -> None:
+        super().__init__(ledger, preemptor, can_place)
+        self.claims = ledger.promised & (self.asked > 0)
+        self.deciding = ledger.deciding_columns(self.asked)
+        """Of each resource the one whose min decides about it; of a tree without flavors it is the resource itself."""
+        self.own = ledger.held.used[self.path_rows[0]].copy()
+        policy = ledger.tree.by_path[preemptor.leaf].attributes.preempt_policy
+        self.by_priority = policy is PreemptPolicy.LOWER_PRIORITY
+        self.pool: Positions = np.zeros(0, dtype=np.int64)
+        """The candidates that are considered now, in the order of their going."""
+        self.stops_own_borrowers = False
+        """Whether borrowers on the preemptor's own side are stopped too for resources that are not short: the last resort."""
+
+    def run(self, candidates: Candidates) -> list[Target] | None:
+        """By the smallest pool of candidates that suffices."""
+        self.look_at(candidates)
+        order, ends = self._pools()
+        low, high = 0, len(ends) - 1
+        taken = self._within_pool(order[: ends[low]])
+        if taken is not None or low == high:
+            return taken
+        last = self._within_pool(order[: ends[high]])
+        low += 1
+        while last is not None and low < high:
+            middle = (low + high) // 2
+            taken = self._within_pool(order[: ends[middle]])
+            low, high, last = (middle + 1, high, last) if taken is None else (low, middle, taken)
+        return last
+
+    def _within_pool(self, pool: Positions) -> list[Target] | None:
+        """From these candidates; those that could come straight back by right are left out."""
+        while True:
+            self.pool, self.stops_own_borrowers = pool, False
+            self.gone.clear()
+            with self.ledger.released([]):
+                taken = self._search_pool()
+                back = [each for target in taken or () if self._comes_back(target) for each in target.positions]
+            if not back:
+                return taken
+            pool = pool[~np.isin(pool, back)]
+
+    def _search_pool(self) -> list[Target] | None:
+        taken = self._until_quota_allows()
+        if taken is None:
+            return None
+        if not self._can_place(taken):
+            taken = self._until_placed(taken)
+        return taken and self._without_the_unnecessary(taken)
+
+    def _comes_back(self, target: Target) -> bool:
+        """Whether the job would take the place back, by a min of what the preemptor's side needs and does not state."""
+        ledger, rows = self.ledger, self.ledger.rows[int(self.candidates.leaf[target.positions[0]])]
+        lca = next(i for i, row in enumerate(rows) if row in self.level_of)
+        if not lca:
+            return False
+        side, beside = rows[lca - 1], self.path_rows[self.level_of[rows[lca]] - 1]
+        size = self.candidates.sizes[list(target.positions)].sum(axis=0)
+        stated = (ledger.min[side] > 0) & (size > 0)
+        if not (stated & ledger.unstated[beside] & (self.asked > 0)).any():
+            return False
+        within = size <= ledger.min[side] - ledger.held.claims[side]
+        return bool(within[ledger.promised & (size > 0)].all())
+
+    def has_a_right(self) -> bool:
+        """Whether a search can succeed: each resource that is short is within min on some level below where it is short."""
+        if self.by_priority:
+            return True
+        short = self.find_short()
+        if short[0].any():
+            return False
+        promised = np.logical_or.accumulate(self._within_min(), axis=0)
+        return bool((promised[:-1] | ~short[1:]).all())
+
+    def may_find_targets(self) -> bool:
+        """Whether any job can be a target: those of other queues that borrow, and by priority those of its own queue."""
+        others = self.ledger.leaf_rows[self.ledger.leaf_rows != self.path_rows[0]]
+        return self.by_priority or bool((self.ledger.held.claims[others] > self.ledger.min[others]).any())
+
+    def _pools(self) -> tuple[Positions, list[int]]:
+        """Candidates in the order of their going, and how many of the first ones make up each pool that may suffice."""
+        known, need = self.candidates, admission.find_missing(self.ledger, self.asked, self.path_rows).max(axis=0)
+        counts = need if need.any() else np.where(self.consumed, self.asked, 0)
+        columns = counts.nonzero()[0]
+        helps = known.stays & ~self.foreign if not need[~self.ledger.gpus].any() else known.stays
+        own, sides = known.leaf == self.path_rows[0], find_sides(self.ledger, self.path_rows)
+        borrows = sides.borrows[known.leaf]
+        lower = known.priority < self.preemptor.priority if self.by_priority else False
+        rows = (helps & np.where(own, lower, borrows)).nonzero()[0]
+        sizes = known.sizes[rows][:, columns]
+        oversize = np.asarray((sizes >= OVERSIZE * counts[columns]).all(axis=1))
+        tiers: tuple[NDArray[Any], ...] = (*self._tiers(rows), oversize)
+        above = sides.above[known.leaf[rows]]
+        sort = np.lexsort((rows, -above, known.cost[rows], *tiers[::-1]))
+        is_last = np.ones(len(rows), dtype=np.bool_)
+        is_last[:-1] = np.any([np.diff(tier[sort]) != 0 for tier in tiers], axis=0)
+        suffices = (sizes[sort].cumsum(axis=0) >= need[columns]).all(axis=1)
+        suffices[-1:] = True
+        return rows[sort], ((is_last & suffices).nonzero()[0] + 1).tolist() or [0]
+
+    def _tiers(self, positions: Positions) -> tuple[NDArray[Any], ...]:
+        """First gangs that have not started, then pods that their jobs can do without; then borrowers in other queues, before
+        lower priorities in the preemptor's own.
+
+        Last come those still within their min-runtime, the earliest end first: the preemptor waits for the last one it needs.
+        """
+        known = self.candidates
+        own = known.leaf[positions] == self.path_rows[0]
+        tiers: tuple[NDArray[Any], ...] = (own.astype(np.int64), known.priority[positions])
+        if known.some_protected:
+            tiers = (np.where(own, 0.0, known.protected_until[positions]), *tiers)
+        return known.stage[positions], *tiers
+
+    def _exceeds_own_min(self, taken: Iterable[Target]) -> Columns:
+        """Resources of which the queue, preempting by priority, would have more than its min and more than before.
+
+        Priority decides which jobs use what a queue has; it is no right to more of what is guaranteed to others.
+        """
+        lower = [target for target in taken if target.victim.cause is Cause.LOWER_PRIORITY]
+        own = [charge.amounts for target in lower for charge in target.charges]
+        after = self.own + self.asked - sum(self.ledger.vector(amounts) for amounts in own)
+        most = np.maximum(self.own, self.ledger.min[self.path_rows[0]])
+        return np.asarray((after > most) & self.ledger.promised) if own else np.zeros_like(self.ledger.promised)
+
+    def _missing(self, taken: Iterable[Target]) -> Columns:  # [level, resource]
+        missing = self.find_short()
+        missing[0] |= self._exceeds_own_min(taken)
+        return missing | self._own_side_borrowing() if self.stops_own_borrowers else missing
+
+    def _own_side_borrowing(self) -> Columns:  # [level, resource]
+        """Levels below a short one, and resources, where borrowing on the preemptor's own side denies it the right."""
+        higher = np.logical_or.accumulate(np.asarray(self.find_short().any(axis=1))[::-1])[::-1]
+        beyond = self.claims & ~self._within_min() & np.append(higher[1:], False)[:, None]
+        beyond[0] = False
+        return np.asarray(beyond)
+
+    def _within_min(self) -> Columns:  # [level, resource]
+        within = admission.within_min(self.ledger, self.asked, self.path_rows)
+        return within[:, self.deciding] if len(self.deciding) else within
+
+    def _can_place(self, taken: Sequence[Target]) -> bool:
+        return not self._exceeds_own_min(taken).any() and self.can_place(frozenset(target.job.key for target in taken))
+
+    def _until_quota_allows(self) -> list[Target] | None:
+        """Choose the cheapest until nothing is short any more, then any in order; None when that cannot be reached."""
+        taken: list[Target] = []
+        short, within = self._missing(taken), self._within_min()
+        left, covers, served = self._cover(taken), COVERS, 0
+        while short.any():
+            position = next(left, None)
+            if position is None and covers > 0 and len(taken) > served:  # there was no right to some of the cheapest
+                left, covers, served = self._cover(taken), covers - 1, len(taken)
+            elif position is None and covers >= 0:
+                left, covers = self._remaining(taken), -1
+            elif position is None and self.stops_own_borrowers:
+                return None
+            elif position is None:
+                self.stops_own_borrowers = True
+                short, left = self._missing(taken), self._remaining(taken)
+            elif (target := self._as_target(position, short, within)) is not None:
+                taken.append(self.choose(target))
+                before, short, within = within, self._missing(taken), self._within_min()
+                if covers < 0 and (before != within).any():
+                    left = self._remaining(taken)
+        return taken
+
+    def _cover(self, taken: Sequence[Target]) -> Iterator[int]:
+        """The cheapest of the pool that free what is missing lowest on the path; all of each tier but the last needed."""
+        missing = admission.find_missing(self.ledger, self.asked, self.path_rows)
+        if not missing.any():
+            return
+        known, level = self.candidates, int(missing.any(axis=1).argmax())
+        column = int((missing[level] / np.maximum(self.asked, 1)).argmax())
+        need, rest = int(missing[level, column]), self._rest(taken)
+        sides, leaves = find_sides(self.ledger, self.path_rows), known.leaf[rest]
+        rest = rest[sides.borrows[leaves] & (sides.level[leaves] <= level) & (known.sizes[rest, column] > 0)]
+        rest = rest[~self.foreign[rest]] if self.ledger.gpus[column] else rest
+        ends = np.any([np.diff(tier) != 0 for tier in self._tiers(rest)], axis=0).nonzero()[0] + 1
+        for tier in np.split(rest, ends):
+            sizes, freed = known.sizes[tier, column], int(known.sizes[tier, column].sum())
+            if freed >= need:
+                yield from tier[covering.cheapest(sizes, known.cost[tier], need)].tolist()
+                return
+            need -= freed
+            yield from tier.tolist()
+
+    def _until_placed(self, taken: list[Target]) -> list[Target] | None:
+        """The quota has room, but no cluster: choose all candidates it has a right to, then the shortest prefix that
+        suffices.
+        """
+        fewest, within = len(taken) + 1, self._within_min()
+        taken, left = list(taken), self._remaining(taken)
+        while (position := next(left, None)) is not None:
+            if self.foreign[position]:
+                continue
+            is_own = self.candidates.leaf[position] == self.path_rows[0]
+            resources = self.consumed if is_own else self.consumed & self.ledger.promised
+            target = self._as_target(position, np.broadcast_to(resources, within.shape), within)
+            if target is None:
+                continue
+            taken.append(self.choose(target))
+            before, within = within, self._within_min()
+            if (before != within).any():
+                left = self._remaining(taken)
+        return self._shortest(taken, fewest)
+
+    def _remaining(self, taken: Sequence[Target]) -> Iterator[int]:
+        """The pool from the start: the right to one may exist only now that the preemptor's side is within min."""
+        return iter(self._rest(taken).tolist())
+
+    def _rest(self, taken: Sequence[Target]) -> Positions:
+        gone = [position for target in taken for position in target.positions]
+        return self.pool[~np.isin(self.pool, gone)] if taken else self.pool
+
+    def _shortest(self, taken: list[Target], fewest: int) -> list[Target] | None:
+        """The shortest prefix of at least ``fewest`` with which the preemptor can be placed, by bisection; charges the rest
+        again.
+        """
+        if len(taken) < fewest or not self._can_place(taken):
+            return None
+        low, high = fewest, len(taken)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._can_place(taken[:middle]) else (middle + 1, high)
+        for target in taken[low:]:
+            self.keep(target)
+        return taken[:low]
+
+    def _without_the_unnecessary(self, taken: list[Target]) -> list[Target]:
+        """Drop targets that the others suffice without, the most valuable first: jobs before single pods."""
+        for target in sorted(reversed(taken), key=lambda target: bool(target.job.part_of)):
+            if target.job.part_of and int(self.candidates.whole[target.positions[0]]) in self.gone:
+                continue
+            rest = [other for other in taken if other is not target]
+            self.keep(target)
+            within = self._within_min()
+            needed = all(within[need] for other in rest for need in other.needs)
+            if needed and not self.find_short().any() and self._can_place(rest):
+                taken = rest
+            else:
+                self.choose(target)
+        return taken
+
+    def _as_target(self, position: int, short: Columns, within: Columns) -> Target | None:
+        """The job as a target, if the preemptor has a right to it and it frees a resource that is short; else None."""
+        if position in self.gone:
+            return None
+        going = self.going_with(position)
+        rows = self.ledger.rows[int(self.candidates.leaf[position])]
+        lca = self.parting(rows)
+        level = self.level_of[rows[lca]]
+        helps = short[level:].any(axis=0) & (self.candidates.sizes[going].sum(axis=0) > 0)
+        if self.foreign[position]:
+            helps &= ~self.ledger.gpus
+        if not helps.any():
+            return None
+        if not lca:
+            return self.target(going, Cause.LOWER_PRIORITY, rows[0], int(helps.argmax()))
+        above = helps & self.above_min(position, rows[:lca], self.ledger.unstated[self.path_rows[level - 1]])
+        right = helps | self.claims
+        if not above.any() or (right & ~within[level - 1]).any():
+            return None
+        needs = tuple((level - 1, int(column)) for column in right.nonzero()[0])
+        named = above & ~self.ledger.ignored
+        column = int((named if named.any() else above).argmax())
+        return self.target(going, Cause.ABOVE_MIN, rows[lca - 1], column, needs=needs)

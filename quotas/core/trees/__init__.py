@@ -1,0 +1,1 @@
+"""The quota tree as manifests state it: parsed, validated, and held as frozen values."""
