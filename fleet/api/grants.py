@@ -48,6 +48,10 @@ class PasswordSerializer(serializers.Serializer[Any]):
     password = serializers.CharField(max_length=128, trim_whitespace=False, write_only=True)
 
 
+class RevokedTokensSerializer(serializers.Serializer[Any]):
+    revoked = serializers.IntegerField(help_text="tokens that were live")
+
+
 class GrantSerializer(serializers.ModelSerializer[Grant]):
     user = serializers.CharField(source="user.username", max_length=150)
     role = serializers.CharField(max_length=16, help_text="fleet-admin, quota-admin, editor or viewer")
@@ -74,6 +78,7 @@ class UserViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Any
         "enable": "grant",
         "password": "grant",
         "reset_second_factor": "grant",
+        "revoke_tokens": "revoke",
     }
     serializer_class = UserSerializer
     search_fields = ["username"]
@@ -107,7 +112,7 @@ class UserViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Any
     @extend_schema(request=PasswordSerializer, responses={204: None})
     @action(detail=True, methods=["post"])
     def password(self, request: Request, username: str) -> Response:
-        """A new password; ends the user's sessions and revokes their tokens."""
+        """A new password; ends the user's sessions, and revokes what `revoke-tokens` does."""
         given = PasswordSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         users.set_password(username, given.validated_data["password"], now=clock.now())
@@ -119,6 +124,14 @@ class UserViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Any
         """For a user who lost their authenticator app and all recovery codes: they sign in with the password alone."""
         second_factors.reset(username)
         return Response(status=204)
+
+    @extend_schema(request=None, responses=RevokedTokensSerializer)
+    @action(detail=True, methods=["post"], url_path="revoke-tokens")
+    def revoke_tokens(self, request: Request, username: str) -> Response:
+        """Revokes the user's tokens, those they minted for others, and all that these minted; also sign-in links. Ends the
+        sessions of a user who has no password here; those of the others end with a new password.
+        """
+        return Response({"revoked": grants.revoke_all(username, now=clock.now())})
 
 
 class GrantViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Grant]):
@@ -157,7 +170,7 @@ class UserTokenViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSe
     queryset = Token.objects.none()
 
     def get_queryset(self) -> QuerySet[Token]:
-        return Token.objects.filter(user__username=self.kwargs.get("username", ""))
+        return Token.objects.filter(user__username=self.kwargs.get("username", "")).select_related("minted_by")
 
     @extend_schema(request=NewTokenSerializer, responses={201: MintedTokenSerializer})
     def create(self, request: Request, username: str) -> Response:

@@ -245,10 +245,28 @@ class ScopeSerializer(serializers.Serializer[Any]):
 class TokenSerializer(serializers.ModelSerializer[Token]):
     expires_at = serializers.DateTimeField(source="ends_at", read_only=True)
     scope = ScopeSerializer(read_only=True, allow_null=True, help_text="null: everything its user may do")
+    parent_id = serializers.IntegerField(
+        read_only=True, allow_null=True, help_text="the token that minted it, with which it ends"
+    )
+    minted_by = serializers.CharField(
+        source="minted_by.username", read_only=True, allow_null=True, default=None, help_text="null: on the machine"
+    )
 
     class Meta:
         model = Token
-        fields: tuple[str, ...] = ("id", "name", "created_at", "expires_at", "revoked_at", "last_used_at", "scope")
+        fields: tuple[str, ...] = (
+            *(
+                "id",
+                "name",
+                "created_at",
+                "expires_at",
+                "revoked_at",
+                "last_used_at",
+                "scope",
+                "parent_id",
+                "minted_by",
+            ),
+        )
         read_only_fields: tuple[str, ...] = fields
 
 
@@ -277,6 +295,7 @@ def new_token(request: Request) -> dict[str, Any]:
         "life": None if seconds is None else timedelta(seconds=min(seconds, 10**10)),
         "scope": None if scope is None else token_scopes.from_json(scope),
         "by": request.auth,
+        "minted_by": request.user,
     }
 
 

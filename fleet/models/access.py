@@ -19,6 +19,25 @@ class Token(models.Model):
     last_used_at = models.DateTimeField(null=True, blank=True)
     scope = models.JSONField(null=True, blank=True)
     """`fleet.core.token_scopes.Scope` as JSON; null: everything its user may do."""
+    parent = models.ForeignKey(
+        "self", on_delete=models.CASCADE, null=True, blank=True, db_index=False, related_name="children"
+    )
+    """The token that its minter came in with: this one ends with it."""
+    minted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        db_index=False,
+        related_name="minted_tokens",
+    )
+    """Null: on the machine, or by a version that did not record it."""
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["parent"], name="token_by_parent"),
+            models.Index(fields=["minted_by"], name="token_by_minter"),
+        ]
 
     def __str__(self) -> str:
         return self.name

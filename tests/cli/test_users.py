@@ -48,3 +48,8 @@ def test_it_names_and_unnames_team_leads(server, convoy):
 def test_it_resets_a_second_factor(server, convoy):
     server.on("users/vera/reset-second-factor/", b"", method="POST", status=204)
     assert "password alone" in convoy("user", "reset-second-factor", "vera").out
+
+
+def test_it_revokes_all_tokens_of_a_user(server, convoy):
+    server.on("users/vera/revoke-tokens/", {"revoked": 3}, method="POST")
+    assert convoy("user", "revoke-tokens", "vera").out == "user/vera: 3 tokens revoked\n"

@@ -121,7 +121,7 @@ class TokenViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Token]):
         return cast(User, self.request.user)
 
     def get_queryset(self) -> QuerySet[Token]:
-        return Token.objects.filter(user_id=self.user.pk)
+        return Token.objects.filter(user_id=self.user.pk).select_related("minted_by")
 
     @extend_schema(request=NewTokenSerializer, responses={201: MintedTokenSerializer})
     def create(self, request: Request) -> Response:

@@ -28,6 +28,7 @@ from fleet.errors import Forbidden, InvalidInput, NotFound, invalid
 from fleet.kube.resources import PODS
 from fleet.models import Grant, SigninLink, Token
 from fleet.services.auditing import audit
+from fleet.services.authorization import token_tree
 
 Someone = AbstractBaseUser | AnonymousUser
 Role = Grant.Role
@@ -240,11 +241,12 @@ def mint(
     now: datetime,
     scope: Scope | None = None,
     by: Any = None,
+    minted_by: Any = None,
 ) -> tuple[Token, str]:
     """A new token and its text, which is kept nowhere and cannot be had again.
 
-    ``by`` is the token that the caller came in with, if any: what it mints ends with it, and may do no more. Without a life
-    the token lasts as long as it may.
+    ``by`` is the token that the caller came in with, if any: what it mints ends with it, and may do no more. ``minted_by`` is
+    the calling user. Without a life the token lasts as long as it may.
     """
     most = timedelta(seconds=settings.CONVOY_ACCESS.token_max_s)
     if not name or len(name) > 63:
@@ -256,9 +258,20 @@ def mint(
         scope, expires_at = _bounded(by, scope, expires_at, is_stated=life is not None)
     limits = (scope or token_scopes.WHOLE).as_json()
     text = TOKEN_PREFIX + secrets.token_urlsafe(32)
-    about = {"name": name, "digest": digest(text), "created_at": now, "expires_at": expires_at, "scope": limits}
+    about: dict[str, Any] = {
+        "name": name,
+        "digest": digest(text),
+        "created_at": now,
+        "expires_at": expires_at,
+        "scope": limits,
+    }
     with transaction.atomic():
-        row = Token.objects.create(user_id=user.pk, **about)
+        if minted_by is not None:
+            token_tree.lock_minter(minted_by)
+        if isinstance(by, Token):
+            token_tree.lock_parent(by)
+            about["parent_id"] = by.pk
+        row = Token.objects.create(user_id=user.pk, minted_by=minted_by, **about)
         _note("mint", "Token", f"{user.get_username()}: {name}{f' ({scope})' if limits else ''}"[:253])
     return row, text
 
@@ -297,17 +310,17 @@ def verify(text: str, *, now: datetime) -> Token:
 
 
 def revoke(user: AbstractBaseUser, token_id: int, *, now: datetime, by: Any = None) -> None:
-    """One's own token only; a second time changes nothing. ``by`` is the token that the caller came in with, if any."""
+    """One's own token, with all that it minted; a second time changes nothing. ``by`` is the caller's own token, if any."""
     mine = Token.objects.filter(pk=token_id, user_id=user.pk)
     with transaction.atomic():
         if isinstance(by, Token) and (row := mine.first()) is not None:
             own = token_scopes.from_json(by.scope)
             if not token_scopes.from_json(row.scope).is_within(own):
                 raise Forbidden(f"a token revokes none that may do more than it: the scope of the one in use is {own}")
-        if mine.filter(revoked_at__isnull=True).update(revoked_at=now):
-            _note("revoke", "Token", f"{user.get_username()}: {token_id}")
-        elif not mine.exists():
+        if not mine.exists():
             raise NotFound(f"you have no token {token_id}")
+        if count := token_tree.revoke(token_id, now=now):
+            _note("revoke", "Token", token_tree.audit_name(user.get_username(), token_id, count))
 
 
 def make_signin_link(user: AbstractBaseUser, *, now: datetime) -> str:

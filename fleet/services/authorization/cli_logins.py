@@ -50,4 +50,4 @@ def take(code: str, verifier: str, *, now: datetime) -> LoginCode:
 def mint(row: LoginCode, *, now: datetime) -> tuple[Token, str]:
     """The token for a code that was taken. A limit that was lowered meanwhile bounds it as every other."""
     user: Any = row.user
-    return access.mint(user, row.name, life=timedelta(seconds=row.life_s), now=now)
+    return access.mint(user, row.name, life=timedelta(seconds=row.life_s), now=now, minted_by=user)

@@ -12,9 +12,9 @@ from django.db.models import Q, QuerySet
 from fleet.changes.audit_context import current
 from fleet.errors import Conflict, NotFound, invalid
 from fleet.kube import names
-from fleet.models import Grant, OidcIdentity, Token
+from fleet.models import Grant, LoginCode, OidcIdentity, SigninLink, Token
 from fleet.services.auditing import audit
-from fleet.services.authorization import access
+from fleet.services.authorization import access, token_tree
 
 Role = Grant.Role
 
@@ -103,13 +103,30 @@ def mint(username: str, name: str, **about: Any) -> tuple[Token, str]:
 
 
 def revoke(username: str, token_id: int, *, now: datetime) -> None:
-    owner = user(username)
-    rows = Token.objects.filter(pk=token_id, user_id=owner.pk)
+    """Another user's token, with all that it minted."""
     with transaction.atomic():
-        if rows.filter(revoked_at__isnull=True).update(revoked_at=now):
-            _noted("revoke", "Token", f"{username}: {token_id}")
-        elif not rows.exists():
+        if not Token.objects.filter(pk=token_id, user_id=user(username).pk).exists():
             raise NotFound(f"{username} has no token {token_id}")
+        if count := token_tree.revoke(token_id, now=now):
+            _noted("revoke", "Token", token_tree.audit_name(username, token_id, count))
+
+
+def revoke_all(username: str, *, now: datetime) -> int:
+    """End what a thief of the user's credentials may have left behind; returns the number of tokens.
+
+    Those are the user's tokens, those the user minted for others, and what all these minted; sign-in links, and logins that
+    wait for their token. Sessions end too where the user has no password here: those of one who has end with a new password.
+    """
+    with transaction.atomic():
+        owner = user(username)
+        if not owner.has_usable_password():
+            owner.set_unusable_password()  # another one, of which no session knows
+            owner.save(update_fields=["password"])
+        count = token_tree.revoke_all(owner.pk, now=now)
+        SigninLink.objects.filter(user_id=owner.pk).delete()
+        LoginCode.objects.filter(user_id=owner.pk).delete()
+        _noted("revoke", "Token", f"{username}: all, {count} in number")
+    return count
 
 
 def _is_of_last_admin(row: Grant) -> bool:

@@ -12,7 +12,6 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from fleet.errors import Conflict, FieldFault, InvalidInput
-from fleet.models import SigninLink, Token
 from fleet.services.authorization import grants
 
 
@@ -53,7 +52,7 @@ def enable(username: str) -> Any:
 
 
 def set_password(username: str, password: str, *, now: datetime) -> None:
-    """End the user's sessions, tokens and sign-in links as well: a password is set anew when the old one is not trusted."""
+    """End the user's sessions, and what `grants.revoke_all` ends: a password is set anew when the old one is not trusted."""
     user = grants.user(username)
     if grants.is_of_company(user):
         raise Conflict(f"{username} signs in with an account of the company and has no password here")
@@ -61,8 +60,7 @@ def set_password(username: str, password: str, *, now: datetime) -> None:
     with transaction.atomic():
         user.set_password(password)
         user.save(update_fields=["password"])
-        Token.objects.filter(user_id=user.pk, revoked_at__isnull=True).update(revoked_at=now)
-        SigninLink.objects.filter(user_id=user.pk).delete()
+        grants.revoke_all(username, now=now)
         grants.noted_user("set-password", username)
 
 

@@ -30,8 +30,10 @@ def listing(context: typer.Context, output: get.How = get.Output.TABLE) -> None:
         return run.screen.json(items) if output is get.Output.JSON else run.screen.yaml(items)
     if output is get.Output.NAME:
         return run.screen.line("\n".join(f"token/{item['id']}" for item in items))
-    rows = [[str(item["id"]), item["name"], human.stamp(item["expires_at"]), _scope(item)] for item in items]
-    return run.screen.table(["ID", "NAME", "EXPIRES", "SCOPE"], rows)
+    rows = [
+        [str(item["id"]), item["name"], human.stamp(item["expires_at"]), _origin(item), _scope(item)] for item in items
+    ]
+    return run.screen.table(["ID", "NAME", "EXPIRES", "MINTED BY", "SCOPE"], rows)
 
 
 @app.command()
@@ -69,12 +71,17 @@ def mint(
 def revoke(
     context: typer.Context, ident: Annotated[str, typer.Argument(metavar="ID", help="Its id, as in the list.")]
 ) -> None:
-    """Revoke a token at once."""
+    """Revoke a token at once, with all that it minted."""
     run = session.session_of(context)
     if not ident.isdigit():
         raise missing(f"there is no token {ident}", "`convoy token list` shows the ids")
     run.api.delete(at("tokens", ident))
     run.screen.line(f"token/{ident} revoked")
+
+
+def _origin(item: Item) -> str:
+    """A token ends with the one that minted it."""
+    return f"token/{item['parent_id']}" if item["parent_id"] else item["minted_by"] or "-"
 
 
 def _scope(item: Item) -> str:

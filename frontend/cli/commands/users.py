@@ -12,7 +12,7 @@ from frontend.cli.problems import missing, usage
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Users: list, create, disable, enable, password, reset-second-factor, grant, revoke, lead, unlead.",
+    help="Users: list, create, disable, enable, password, reset-second-factor, revoke-tokens, grant, revoke, lead, unlead.",
 )
 Name = Annotated[str, typer.Argument(metavar="USER", help="The user's name.")]
 Role = Annotated[str, typer.Argument(metavar="ROLE", help="fleet-admin, quota-admin, editor or viewer.")]
@@ -75,6 +75,14 @@ def password(context: typer.Context, name: Name, password_stdin: FromStdin = Fal
     chosen = _password() if password_stdin else typer.prompt("New password", hide_input=True, confirmation_prompt=True)
     run.api.post(at("users", name, "password"), {"password": chosen})
     run.screen.line(f"user/{name} has a new password")
+
+
+@app.command()
+def revoke_tokens(context: typer.Context, name: Name) -> None:
+    """Revoke all tokens of a user, those the user minted for others, and all that these minted."""
+    run = session.session_of(context)
+    answer = run.api.post(at("users", name, "revoke-tokens"))
+    run.screen.line(f"user/{name}: {answer['revoked']} tokens revoked")
 
 
 @app.command()

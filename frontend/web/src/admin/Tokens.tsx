@@ -104,10 +104,18 @@ function TokenTable({ rows }: { rows: Token[] }) {
         { id: 'ends', header: t('access.ends'), cell: ({ expires_at: at }) => new Date(at).toLocaleDateString() },
         { id: 'made', header: t('access.made'), cell: ({ created_at: at }) => <Age since={at} ago /> },
         { id: 'used', header: t('access.used'), cell: ({ last_used_at: at }) => (at ? <Age since={at} ago /> : '–') },
+        { id: 'by', header: t('access.mintedBy'), cell: (token) => <Origin token={token} rows={rows} /> },
         { id: 'revoke', header: t('jobs.column.actions'), quiet: true, align: 'end', cell: (token) => <Revoke token={token} /> },
       ]}
     />
   );
+}
+
+/** A token ends with the one that made it, which may be another user's. */
+function Origin({ token: { parent_id: parent, minted_by: by }, rows }: { token: Token; rows: Token[] }) {
+  const { t } = useTranslation();
+  if (parent === null) return by ?? '–';
+  return t('access.byToken', { name: rows.find(({ id }) => id === parent)?.name ?? parent });
 }
 
 function Revoke({ token: { id, name, revoked_at: revoked } }: { token: Token }) {

@@ -88,12 +88,13 @@ export function CreateUser({ onClose }: { onClose: () => void }) {
 
 export function SetPassword({ user, onClose }: { user: string; onClose: () => void }) {
   const { t } = useTranslation();
+  const { t: asked } = useTranslation('deferred', { useSuspense: false });
   const [password, setPassword] = useState('');
   const set = useAccessChange(() => api.post(`users/${encodeURIComponent(user)}/password/`, { password }), onClose);
   return (
     <FormDialog
-      title={t('access.ask.password', { user })}
-      note={t('access.effect.password')}
+      title={asked('user.ask.password', { user })}
+      note={asked('user.effect.password')}
       action={t('access.verb.password')}
       commands={commandsOnUser('password', user)}
       ready={password !== ''}
@@ -117,12 +118,13 @@ export function SetPassword({ user, onClose }: { user: string; onClose: () => vo
 
 export function GrantRole({ user, onClose }: { user: string; onClose: () => void }) {
   const { t } = useTranslation();
+  const { t: asked } = useTranslation('deferred', { useSuspense: false });
   const [wanted, setWanted] = useState({ user, role: 'viewer', namespace: '' });
   const grant = useAccessChange(() => api.post<Grant>('grants/', wanted), onClose);
   return (
     <FormDialog
-      title={t('access.ask.grant', { user })}
-      note={t('access.effect.grant')}
+      title={asked('user.ask.grant', { user })}
+      note={asked('user.effect.grant')}
       action={t('access.give')}
       commands={commandsToGrant(wanted)}
       ready

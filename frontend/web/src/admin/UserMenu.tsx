@@ -1,6 +1,6 @@
 /** What may be done to a user: a role, a password, disabled and enabled again; each in a dialog of its own. */
 import { ActionIcon, Menu } from '@mantine/core';
-import { Ban, EllipsisVertical, KeyRound, ShieldPlus, UserCheck, type LucideIcon } from 'lucide-react';
+import { Ban, EllipsisVertical, KeyRound, ShieldOff, ShieldPlus, UserCheck, type LucideIcon } from 'lucide-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
@@ -12,15 +12,22 @@ import { useAccessChange } from './queries.ts';
 import { GrantRole, SetPassword } from './UserForms.tsx';
 import classes from './admin.module.css';
 
-type Verb = 'grant' | 'password' | 'disable' | 'enable';
+type Act = 'disable' | 'enable' | 'revoke-tokens';
+type Verb = 'grant' | 'password' | Act;
 
-const ICONS: Record<Verb, LucideIcon> = { grant: ShieldPlus, password: KeyRound, disable: Ban, enable: UserCheck };
+const ICONS: Record<Verb, LucideIcon> = {
+  grant: ShieldPlus,
+  password: KeyRound,
+  'revoke-tokens': ShieldOff,
+  disable: Ban,
+  enable: UserCheck,
+};
 
 export function UserMenu({ user, lastAdmin }: { user: User; lastAdmin: boolean }) {
   const { t } = useTranslation();
   const [asked, setAsked] = useState<Verb | null>(null);
   const close = () => setAsked(null);
-  const verbs: Verb[] = ['grant', 'password', user.active ? 'disable' : 'enable'];
+  const verbs: Verb[] = ['grant', 'password', 'revoke-tokens', user.active ? 'disable' : 'enable'];
   return (
     <>
       <Menu position="bottom-end" width={280}>
@@ -51,20 +58,21 @@ export function UserMenu({ user, lastAdmin }: { user: User; lastAdmin: boolean }
       </Menu>
       {asked === 'grant' && <GrantRole user={user.username} onClose={close} />}
       {asked === 'password' && <SetPassword user={user.username} onClose={close} />}
-      {(asked === 'disable' || asked === 'enable') && <Switch user={user.username} verb={asked} onClose={close} />}
+      {asked && asked !== 'grant' && asked !== 'password' && <Confirmed user={user.username} verb={asked} onClose={close} />}
     </>
   );
 }
 
-function Switch({ user, verb, onClose }: { user: string; verb: 'disable' | 'enable'; onClose: () => void }) {
+function Confirmed({ user, verb, onClose }: { user: string; verb: Act; onClose: () => void }) {
   const { t } = useTranslation();
+  const { t: asked } = useTranslation('deferred', { useSuspense: false });
   const act = useAccessChange(() => api.post(`users/${encodeURIComponent(user)}/${verb}/`), onClose);
   return (
     <ConfirmDialog
-      title={t(`access.ask.${verb}`, { user })}
-      body={t(`access.effect.${verb}`)}
+      title={asked(`user.ask.${verb}`, { user })}
+      body={asked(`user.effect.${verb}`, { user })}
       action={t(`access.verb.${verb}`)}
-      dangerous={verb === 'disable'}
+      dangerous={verb !== 'enable'}
       commands={commandsOnUser(verb, user)}
       pending={act.isPending}
       error={act.error}

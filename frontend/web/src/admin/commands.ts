@@ -14,7 +14,7 @@ export const commandsToGrant = (body: { user: string; role: string; namespace: s
 export const commandsToRevoke = (id: number): Commands => ({ curl: curl(`grants/${id}/`, 'DELETE') });
 
 /** A password is asked for there, and stands in no command. */
-export const commandsOnUser = (verb: 'create' | 'disable' | 'enable' | 'password', name: string): Commands => ({
+export const commandsOnUser = (verb: 'create' | 'disable' | 'enable' | 'password' | 'revoke-tokens', name: string): Commands => ({
   cli: convoy('user', verb, name),
 });
 

@@ -1751,7 +1751,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description A new password; ends the user's sessions and revokes their tokens. */
+        /** @description A new password; ends the user's sessions, and revokes what `revoke-tokens` does. */
         post: operations["users_password_create"];
         delete?: never;
         options?: never;
@@ -1770,6 +1770,26 @@ export interface paths {
         put?: never;
         /** @description For a user who lost their authenticator app and all recovery codes: they sign in with the password alone. */
         post: operations["users_reset_second_factor_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{username}/revoke-tokens/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Revokes the user's tokens, those they minted for others, and all that these minted; also sign-in links. Ends the
+         *     sessions of a user who has no password here; those of the others end with a new password.
+         */
+        post: operations["users_revoke_tokens_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3248,6 +3268,10 @@ export interface components {
             readonly last_used_at: string | null;
             /** @description null: everything its user may do */
             readonly scope: components["schemas"]["Scope"] | null;
+            /** @description the token that minted it, with which it ends */
+            readonly parent_id: number | null;
+            /** @description null: on the machine */
+            readonly minted_by: string | null;
             /** @description shown this once */
             readonly token: string;
         };
@@ -4367,6 +4391,10 @@ export interface components {
             /** @description against the generation before */
             differences: components["schemas"]["Difference"][];
         };
+        RevokedTokens: {
+            /** @description tokens that were live */
+            revoked: number;
+        };
         Role: {
             role: string;
             /** @description empty: all namespaces */
@@ -4822,6 +4850,10 @@ export interface components {
             readonly last_used_at: string | null;
             /** @description null: everything its user may do */
             readonly scope: components["schemas"]["Scope"] | null;
+            /** @description the token that minted it, with which it ends */
+            readonly parent_id: number | null;
+            /** @description null: on the machine */
+            readonly minted_by: string | null;
         };
         /**
          * @description * `Normal` - Normal
@@ -7828,6 +7860,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    users_revoke_tokens_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevokedTokens"];
+                };
             };
         };
     };

@@ -1,6 +1,6 @@
 /**
  * The languages of the console. English is in the shell, the others are fetched when chosen, and the deferred texts, of the tour,
- * charts, drains and second copies, in any language, when the first of them is shown.
+ * charts, drains, second copies and questions about users, in any language, when the first of them is shown.
  */
 import i18next, { type BackendModule, type ResourceLanguage } from 'i18next';
 import { initReactI18next } from 'react-i18next';
