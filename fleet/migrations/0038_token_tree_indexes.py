@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
 
     atomic = False
     dependencies = [
-        ('fleet', '0036_token_parent'),
+        ('fleet', '0037_token_parent'),
     ]
 
     operations = [

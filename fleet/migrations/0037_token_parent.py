@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('fleet', '0035_passkeys'),
+        ('fleet', '0036_namespace'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
