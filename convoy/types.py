@@ -390,7 +390,7 @@ class JobRef(TypedDict):
     allowed: bool
     """Whether the reader may suspend it"""
 
-KindEnum = Literal['MakePolicy', 'MakeQuotaTree', 'AddNamespace', 'Resume', 'OpenQueue', 'LookAtJob', 'ReturnBorrowed', 'RaiseQuota', 'LowerRequest', 'AllOf', 'JoinCluster', 'RestoreCluster', 'LookAtCluster', 'WaitUntil', 'WaitForGang', 'Uncordon', 'Tolerate', 'WaitForJobs', 'Select', 'AddNodes', 'SubmitAgain', 'ChangeAfter', 'RaiseBudget']
+KindEnum = Literal['MakePolicy', 'MakeQuotaTree', 'AddNamespace', 'Resume', 'OpenQueue', 'LookAtJob', 'ReturnBorrowed', 'RaiseQuota', 'LowerRequest', 'AllOf', 'JoinCluster', 'RestoreCluster', 'LookAtCluster', 'WaitUntil', 'WaitForGang', 'Uncordon', 'Tolerate', 'WaitForJobs', 'Select', 'AddNodes', 'SubmitAgain', 'ChangeAfter', 'RaiseBudget', 'EndBefore']
 
 LogEnum = Literal['Due', 'Kept', 'Lost']
 
@@ -501,13 +501,19 @@ class QuotaVerdict(TypedDict):
     from_jobs: NotRequired[list[str]]
     """Jobs that leave for it; empty names are not the caller's to see"""
     until: NotRequired[str | None]
-    """When they are gone at the latest, or the budget is renewed"""
+    """When they are gone at the latest, the budget is renewed, or the window ends"""
     used_gpu_hours: NotRequired[float]
     """Of the budget that is spent"""
     gpu_hours: NotRequired[float]
     """The budget"""
     per: NotRequired[str]
     """The period of the budget"""
+    window: NotRequired[str]
+    """The node of the window that lies ahead"""
+    begin: NotRequired[str]
+    """When that window begins"""
+    ends: NotRequired[str | None]
+    """When the job would have ended at the latest; null: nothing says"""
 
 
 class Reason(TypedDict):

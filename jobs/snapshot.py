@@ -38,6 +38,7 @@ from jobs.snapshot_topology import Whereabouts, whereabouts
 from quotas import queries as quotas
 from quotas.core.accounts.budget_accounts import without_borrowing
 from quotas.core.accounts.ledger import Charge, Ledger
+from quotas.core.trees import window_trees
 from quotas.core.trees.budgets import WhenSpent
 from quotas.core.trees.flavors import flavor_of
 from quotas.core.trees.tree import Tree
@@ -46,7 +47,7 @@ from quotas.models import Queue, QuotaTree
 WAITING = (
     "pk", "uid", "namespace", "name", "api_version", "kind", "roles", "total", "priority", "queued_at", "policy_id", "attempt",
     "generation", "leaf", "leaf_fault", "preemptible", "charge", "state", "shares", "submitted_by",
-    "awaits", "claimed_at", "reclaim",
+    "awaits", "claimed_at", "reclaim", "deadline_at",
 )  # fmt: skip
 """What a gang is made of."""
 _LEARNED, _LEARNED_FROM = 500, 50
@@ -225,8 +226,9 @@ def load_quota(charges: Iterable[Charge] | None = None) -> Quota | None:
         return None
     rows = _closing(_CLOSED)
     modest = {row.path: row.spent for row in rows if row.spent and row.spent["when"] == WhenSpent.BORROW_NOTHING}
-    ledger = ledger_of(without_borrowing(tree, modest), charges)
-    return Quota(ledger, version, _closed_below(tree, rows, _CLOSED, _SPENT), modest)
+    open_now = window_trees.with_amounts(tree, quotas.window_amounts(rows))
+    ledger = ledger_of(without_borrowing(open_now, modest), charges)
+    return Quota(ledger, version, _closed_below(tree, rows, _CLOSED, _SPENT), modest, tree)
 
 
 def tree_version() -> int:
@@ -299,8 +301,9 @@ def closed_leaves(tree: Tree) -> dict[str, Closed]:
 
 
 def _closing(states: Sequence[str]) -> list[Queue]:
-    """Queues in these states, and those of nodes whose budget is used up."""
-    return list(quotas.queues().filter(Q(state__in=states) | Q(spent__isnull=False)).order_by("path"))
+    """Queues in these states, and those of nodes whose budget is used up or of which a window is open."""
+    concerned = Q(state__in=states) | Q(spent__isnull=False) | Q(window__isnull=False)
+    return list(quotas.queues().filter(concerned).order_by("path"))
 
 
 def _closed_below(
@@ -381,6 +384,7 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], whe
         claims=claims,
         bound_to=() if free else tuple((claim, where[claim]) for claim in claims if claim in where),
         runtime_s=declared_runtime(job["roles"]),
+        deadline_at=job["deadline_at"],
         user=job["submitted_by"],
         awaits=(job["awaits"]["code"], job["awaits"]["message"]) if job["awaits"] else None,
         has_claimed=job["claimed_at"] is not None,

@@ -1,10 +1,13 @@
 """Entitlement as the doors and the scheduler read it."""
 
+from collections.abc import Iterable
+
 from django.db.models import Model, QuerySet
 
 from fleet.db import prepared
 from quotas.core.trees import parsing
 from quotas.core.trees.tree import Tree
+from quotas.core.trees.window_trees import Amounts, with_amounts
 from quotas.models import Queue, QuotaRevision, QuotaTree
 
 
@@ -29,6 +32,16 @@ def parse_row(row: QuotaTree) -> Tree:
 
 def queues() -> QuerySet[Queue]:
     return Queue.objects.all()
+
+
+def window_amounts(rows: Iterable[Queue]) -> dict[str, Amounts]:
+    """The amounts that open windows set, by path, of these queues."""
+    return {row.path: (row.window["min"], row.window["max"]) for row in rows if row.window}
+
+
+def tree_now(tree: Tree) -> Tree:
+    """The tree with the windows that are open, as they are written."""
+    return with_amounts(tree, window_amounts(queues().filter(window__isnull=False))) if tree.has_windows else tree
 
 
 def revisions() -> QuerySet[QuotaRevision]:

@@ -63,11 +63,18 @@ class QuotaVerdictSerializer(serializers.Serializer[Any]):
         help_text="jobs that leave for it; empty names are not the caller's to see",
     )
     until = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="when they are gone at the latest, or the budget is renewed"
+        required=False,
+        allow_null=True,
+        help_text="when they are gone at the latest, the budget is renewed, or the window ends",
     )
     used_gpu_hours = serializers.FloatField(required=False, help_text="of the budget that is spent")
     gpu_hours = serializers.FloatField(required=False, help_text="the budget")
     per = serializers.CharField(required=False, help_text="the period of the budget")
+    window = serializers.CharField(required=False, help_text="the node of the window that lies ahead")
+    begin = serializers.DateTimeField(required=False, help_text="when that window begins")
+    ends = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="when the job would have ended at the latest; null: nothing says"
+    )
 
     def to_representation(self, verdict: Any) -> dict[str, Any]:
         """Without the names of jobs that the reader may not see; without a reader, without any."""

@@ -23,6 +23,7 @@ class Code(StrEnum):
     BEHIND_IN_QUEUE = "BehindInQueue"
     QUEUE_HELD = "QueueHeld"
     BUDGET_SPENT = "BudgetSpent"
+    WINDOW_AHEAD = "WindowAhead"
     NO_QUOTA_FOR_NAMESPACE = "NoQuotaForNamespace"
     WAITING_FOR_RECLAIM = "WaitingForReclaim"
     RECLAIMED = "Reclaimed"

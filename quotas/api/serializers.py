@@ -41,6 +41,16 @@ class BudgetSerializer(serializers.Serializer[Any]):
     )
 
 
+class WindowSerializer(serializers.Serializer[Any]):
+    """A time when a node has another min or max."""
+
+    begin = serializers.DateTimeField()
+    end = serializers.DateTimeField()
+    is_open = serializers.BooleanField(help_text="whether its amounts hold now")
+    min = serializers.DictField(child=serializers.IntegerField(), help_text="only what it sets")
+    max = serializers.DictField(child=serializers.IntegerField(), help_text="only what it sets")
+
+
 class QuotaNodeSerializer(serializers.Serializer[Any]):
     path = serializers.CharField()
     name = serializers.CharField()
@@ -60,6 +70,7 @@ class QuotaNodeSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="used lately, faded; null: no node of the tree has `fair-share: OverTime`"
     )
     budget = BudgetSerializer(allow_null=True, help_text="null: it has none")
+    windows = WindowSerializer(many=True, help_text="what is open of its windows and what opens next, within 31 days")
     users = UserHoursSerializer(
         many=True, help_text="of a leaf, the most first; only your own unless you may run its queue"
     )

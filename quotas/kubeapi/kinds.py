@@ -44,7 +44,7 @@ class QuotaTrees(RowKind):
         stored = row.manifest["metadata"]
         marks = {key: stored[key] for key in ("labels", "annotations") if stored.get(key)}
         metadata = head(row, creationTimestamp=stamp(row.created_at), **marks)
-        tree = queries.parse_row(row)
+        tree = queries.tree_now(queries.parse_row(row))
         status = {"changedBy": row.changed_by, "root": _status(tree, usage.report(tree), tree.nodes[0].path)}
         return {**row.manifest, "metadata": metadata, "status": status}
 

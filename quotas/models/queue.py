@@ -33,6 +33,8 @@ class Queue(models.Model):
     state_comment = models.CharField(max_length=500, blank=True)
     spent = models.JSONField(null=True, blank=True)
     """While the budget of its node is used up: ``{when, until, used, hours, per, message}``; null: it is not, or has none."""
+    window = models.JSONField(null=True, blank=True)
+    """While a window of its node is open: ``{min, max, begin, until}``, the amounts in whole units; null: none is."""
     created_at = models.DateTimeField()
     resource_version = models.BigIntegerField(default=0)
 

@@ -20,7 +20,7 @@ from fleet.db import bulk
 from fleet.errors import Conflict, InvalidInput, NotFound
 from fleet.services.auditing import audit
 from quotas import queries, signals
-from quotas.core.trees import parsing
+from quotas.core.trees import parsing, window_trees
 from quotas.core.trees.naming import queue_name
 from quotas.core.trees.tree import Tree
 from quotas.models import Queue, QuotaRevision, QuotaTree
@@ -58,13 +58,16 @@ def apply(manifest: Mapping[str, Any], *, by: str, now: datetime, rng: Random | 
 
 def save(manifest: Mapping[str, Any], saving: Saving, rng: Random | None = None) -> Applied:
     """Creates or replaces the tree. Raises `InvalidInput` with every fault, `Conflict` when jobs stand in the way."""
-    read = valid(manifest)
+    read = valid(manifest, saving.now)
     try:
         with transaction.atomic():
             row, action = _write(edits.cleaned(manifest), read[0], saving)
             if action != "unchanged":
                 _sync_queues(read[0], saving.now, rng or SystemRandom())
-            beside = (*usage.outside_warnings(read[0], usage.total_outside()), *usage.excess_warnings(read[0]))
+            beside = (
+                *usage.outside_warnings(read[0], usage.total_outside()),
+                *usage.excess_warnings(window_trees.at(read[0], saving.now)),
+            )
             beside = (*beside, *usage.budget_warnings(read[0], saving.now))
     except IntegrityError as e:
         raise Conflict("The quota tree was changed at the same moment: apply it again.") from e
@@ -90,14 +93,15 @@ def revert(generation: int, saving: Saving) -> Applied:
     return save(revision.manifest, replace(saving, comment=comment))
 
 
-def valid(manifest: Mapping[str, Any]) -> tuple[Tree, tuple[str, ...]]:
-    """The tree and its warnings; raises `InvalidInput` with every fault."""
+def valid(manifest: Mapping[str, Any], now: datetime) -> tuple[Tree, tuple[str, ...]]:
+    """The tree and its warnings; raises `InvalidInput` with every fault, also of the time when its windows are open."""
     _check_storable(manifest)
     read = parsing.parse_tree(manifest)
-    if read.tree is None:
-        message = "; ".join(f"{fault.field}: {fault.detail}" for fault in read.faults[:5])
-        more = f" (and {len(read.faults) - 5} more)" if len(read.faults) > 5 else ""
-        raise InvalidInput(f"the quota tree is not applied: {message}{more}", read.faults)
+    faults = read.faults if read.tree is None else tuple(window_trees.find_faults(manifest, read.tree, now))
+    if read.tree is None or faults:
+        message = "; ".join(f"{fault.field}: {fault.detail}" for fault in faults[:5])
+        more = f" (and {len(faults) - 5} more)" if len(faults) > 5 else ""
+        raise InvalidInput(f"the quota tree is not applied: {message}{more}", faults)
     return read.tree, read.warnings
 
 

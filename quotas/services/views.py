@@ -1,5 +1,6 @@
 """The quota tree as one person sees it: every node with its queue, its use of now, and whether it is theirs to change."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -7,7 +8,7 @@ from uuid import UUID
 
 from quotas import queries
 from quotas.core.accounts.budget_accounts import Account
-from quotas.core.trees import parsing
+from quotas.core.trees import parsing, window_trees, windows
 from quotas.core.trees.tree import OutsideJobs
 from quotas.models import Queue, QuotaTree
 from quotas.services import edits, scopes, usage
@@ -19,6 +20,15 @@ _MOST_USERS = 50
 class UserHours:
     user: str
     gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True)
+class WindowView:
+    begin: datetime
+    end: datetime
+    is_open: bool
+    min: Mapping[str, int]
+    max: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,8 @@ class NodeView:
     """Used lately; None where the tree does not share by it."""
     budget: Account | None
     """What is used of its budget; None: it has none."""
+    windows: list[WindowView]
+    """Of its windows what is open and what opens next."""
     users: list[UserHours]
     """Of a leaf, the most first: all of them for users who may run its queue, for others their own."""
 
@@ -63,8 +75,9 @@ class TreeView:
 def tree_view_of(row: QuotaTree, user: Any, now: datetime) -> TreeView:
     tree, scope = queries.parse_row(row), scopes.scope_of(user)
     recent = usage.recent_hours(tree, now)
-    report, accounts = usage.report(tree), usage.budgets(tree, now)
     queues = {queue.path: queue for queue in queries.queues()}
+    tree = window_trees.with_amounts(tree, queries.window_amounts(queues.values()))
+    report, accounts = usage.report(tree), usage.budgets(tree, now)
     written = dict(edits.walk(row.manifest))
     nodes = [
         NodeView(
@@ -80,6 +93,10 @@ def tree_view_of(row: QuotaTree, user: Any, now: datetime) -> TreeView:
             may_add=scope.may_edit(f"{node.path}/"),
             resources=report[node.path],
             budget=accounts.get(node.path),
+            windows=[
+                WindowView(each.begin, each.end, each.begin <= now, each.window.min, each.window.max)
+                for each in windows.next_openings(node, now)
+            ],
             recent_gpu_hours=recent.by_path.get(node.path),
             users=[
                 UserHours(name, hours)

@@ -1,5 +1,6 @@
 """Jobs that wait, one for each way in which a job comes to wait: the rows that lead there, and a cycle or two."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -139,6 +140,21 @@ def over_budget() -> Job:
     trees.edit([change], trees.Saving("system", now))
     budgets._last.clear()
     budgets.review(now)
+    return submitted()
+
+
+def before_a_window() -> Job:
+    """A window of its neighbour is promised the whole fleet in an hour."""
+    a_cluster()
+    a_tree()
+    begin = timezone.now() + timedelta(minutes=30)
+    window = {"from": begin.isoformat(), "to": (begin + timedelta(hours=1)).isoformat(), "min": {GPU: 8}}
+    team = {"from": window["from"], "to": window["to"], "min": {GPU: 8}}
+    changes = [
+        {"op": "edit", "path": path, "set": {"attributes": {"windows": json.dumps([stated])}}}
+        for path, stated in (("root/vision/b", window), ("root/vision", team))
+    ]
+    trees.edit(changes, trees.Saving("system", timezone.now()))
     return submitted()
 
 

@@ -33,13 +33,18 @@ def tree(
     drawn = list(_drawn(quota["nodes"], "", ""))
     lately = ["LATELY"] if any(node.get("recent_gpu_hours") is not None for _, node in drawn) else []
     budget = ["BUDGET"] if any(node.get("budget") for _, node in drawn) else []
+    window = ["WINDOW"] if any(node.get("windows") for _, node in drawn) else []
     rows = [
-        _node(prefix, node, resource) + [_lately(node) for _ in lately] + [_budget(node) for _ in budget]
+        _node(prefix, node, resource)
+        + [_lately(node) for _ in lately]
+        + [_budget(node) for _ in budget]
+        + [_window(node, resource) for _ in window]
         for prefix, node in drawn
     ]
     heading = "GPUS" if resource == human.GPU else resource.upper()
     run.screen.table(
-        ["QUOTA", heading, "USED", "MIN", "MAX", "BORROWED", "LENT", "WAITS FOR", "QUEUE", *lately, *budget], rows
+        ["QUOTA", heading, "USED", "MIN", "MAX", "BORROWED", "LENT", "WAITS FOR", "QUEUE", *lately, *budget, *window],
+        rows,
     )
     return run.screen.note(_outside(quota["outside"], quota["outside_jobs"]))
 
@@ -153,6 +158,22 @@ def _budget(node: Item) -> str:
     ends = "spent" if budget["is_spent"] else f"spent {budget['spent_at'][:10]}" if budget["spent_at"] else ""
     used = f"{budget['used_gpu_hours']:.1f}/{budget['gpu_hours']:g} GPU-h a {budget['per']}"
     return f"{used}, {ends}" if ends else used
+
+
+def _window(node: Item, resource: str) -> str:
+    """``min 8 until 2026-11-28 18:00``, or from when on; of the resource shown where the window sets it."""
+    if not node.get("windows"):
+        return "-"
+    window = node["windows"][0]
+    amounts = [
+        f"{key} {human.amount(name, window[key][name])}"
+        for key in ("min", "max")
+        for name in window[key]
+        if name == resource
+    ]
+    at = window["end"] if window["is_open"] else window["begin"]
+    when = f"{'until' if window['is_open'] else 'from'} {at[:10]} {at[11:16]}"
+    return f"{', '.join(amounts)} {when}" if amounts else when
 
 
 def _node(prefix: str, node: Item, resource: str) -> list[str]:

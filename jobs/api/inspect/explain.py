@@ -190,7 +190,12 @@ def _right(change: remedies.Change, job: Job) -> _Right:
             return _Right("resume", "Job", job.namespace)
         case kind if kind in _ENDS_JOBS:
             return _Right("suspend", "Job")
-        case remedies.Kind.LOWER_REQUEST | remedies.Kind.CHANGE_AFTER | remedies.Kind.SUBMIT_AGAIN:
+        case (
+            remedies.Kind.LOWER_REQUEST
+            | remedies.Kind.CHANGE_AFTER
+            | remedies.Kind.SUBMIT_AGAIN
+            | remedies.Kind.END_BEFORE
+        ):
             return _Right("apply", "Job", job.namespace)
     return _Right()
 

@@ -12,7 +12,7 @@ from jobs.core.reasons import Code, QuotaVerdict
 from quotas.core.accounts.ledger import Charge, Ledger
 from quotas.core.accounts.queue_use import QueueUse
 from quotas.core.queues import admission
-from quotas.core.queues.admission import Refused
+from quotas.core.queues.admission import BeforeWindow, Refused
 from quotas.core.queues.fair_share import Behind, FairShareIterator
 from quotas.core.queues.order import Unit
 
@@ -115,4 +115,9 @@ def verdict_of(answer: Refused | Behind) -> QuotaVerdict:
             "bound": answer.bound.value,
             "entitled": bool(answer.entitled),
         }
+        if isinstance(answer, BeforeWindow):
+            facts |= {
+                name: at.isoformat() if at else None
+                for name, at in (("begin", answer.begin), ("until", answer.end), ("ends", answer.ends))
+            } | {"window": answer.window}
     return QuotaVerdict(Code(answer.code), answer.path, answer.message, facts)

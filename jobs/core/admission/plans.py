@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from jobs.core.gang.types import CapacityHold, Gang
 from jobs.core.placement.types import Assignment
 from jobs.core.reasons import Reason, Verdict
+from quotas.core.queues.admission import BeforeWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ class Placement:
 class Placed:
     gang: Gang
     placement: Placement
+    before_window: BeforeWindow | None = None
+    """The window at whose beginning it may be evicted; None: there is none."""
 
     @property
     def result(self) -> str:

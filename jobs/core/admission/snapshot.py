@@ -14,6 +14,7 @@ from jobs.core.placement.types import Member, NodeFacts
 from jobs.core.policies.weights import Weights
 from jobs.core.settings import CycleSettings
 from quotas.core.accounts.ledger import Ledger
+from quotas.core.trees.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class Quota:
     """The leaves that admit nothing, because of their own queue or one above it."""
     modest: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The nodes that may borrow nothing, because their budget is used up; the tree of the ledger has their max at min."""
+    stated: Tree | None = None
+    """The tree as it is written, whatever windows are open and budgets are spent; None: the ledger's."""
 
 
 @dataclass(frozen=True, slots=True)

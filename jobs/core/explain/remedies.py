@@ -11,6 +11,8 @@ from enum import StrEnum
 from typing import Any
 
 from jobs.core import reasons
+from jobs.core.admission.backfill_policy import ANNOTATION
+from jobs.core.failover.lifecycle import DEADLINE
 from jobs.core.reasons import Amounts, Code
 from quotas.core.accounts.ledger import Charge, Ledger
 from quotas.core.trees.amounts import COUNTS
@@ -40,6 +42,7 @@ class Kind(StrEnum):
     SUBMIT_AGAIN = "SubmitAgain"
     CHANGE_AFTER = "ChangeAfter"
     RAISE_BUDGET = "RaiseBudget"
+    END_BEFORE = "EndBefore"
 
 
 PLACEMENT = (
@@ -64,6 +67,7 @@ REMEDIES: Mapping[Code, tuple[Kind, ...]] = {
     Code.NEVER_FITS: (Kind.ALL_OF, Kind.LOWER_REQUEST),
     Code.BEHIND_IN_QUEUE: (Kind.LOOK_AT_JOB,),
     Code.BUDGET_SPENT: (Kind.RAISE_BUDGET,),
+    Code.WINDOW_AHEAD: (Kind.END_BEFORE,),
     Code.QUEUE_HELD: (Kind.OPEN_QUEUE,),
     Code.NO_QUOTA_FOR_NAMESPACE: (Kind.ADD_NAMESPACE,),
     # Room is being made already, by jobs that the quota chose: nothing is left to do.
@@ -157,6 +161,18 @@ class Change:
     def names(self) -> tuple[str, ...]:
         """Of the jobs that may be seen."""
         return tuple(job.name for job in self.jobs if job.is_named)
+
+
+def end_before(facts: Mapping[str, Any]) -> Change | None:
+    """For a job that a window is in the way of, by the facts of its reason."""
+    if not facts.get("begin") or not facts.get("until"):
+        return None
+    begin, end = datetime.fromisoformat(facts["begin"]), datetime.fromisoformat(facts["until"])
+    message = (
+        f"state that it ends before {begin:%F %T} UTC, by {DEADLINE} or {ANNOTATION}, or wait for the window of"
+        f" {facts['window']} to end at {end:%F %T} UTC"
+    )
+    return Change(Kind.END_BEFORE, message, path=facts["window"], at=begin)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ _OF_CODE: Mapping[Code, Gate] = {
     Code.NO_QUOTA_FOR_NAMESPACE: Gate.QUOTA,
     Code.QUOTA_EXCEEDED: Gate.QUOTA,
     Code.BUDGET_SPENT: Gate.QUOTA,
+    Code.WINDOW_AHEAD: Gate.QUOTA,
     Code.MAX_JOBS_REACHED: Gate.QUOTA,
     Code.WAITING_FOR_RECLAIM: Gate.QUOTA,
     Code.RECLAIMED: Gate.QUOTA,

@@ -54,6 +54,8 @@ class Gang:
     """(claim, clusters that have its data) of the volume claims it has to run beside."""
     runtime_s: float | None = None
     """Declared run time in seconds; None: none is declared."""
+    deadline_at: datetime | None = None
+    """When it is ended at the latest; None: it has no deadline."""
     user: str = ""
     """The user who submitted it."""
     awaits: tuple[str, str] | None = None

@@ -3,8 +3,9 @@
 Only asks and remembers refusals; charges and holds are the scheduler's.
 """
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Literal
 
@@ -13,12 +14,13 @@ from jobs.core.admission.equivalence import EquivalenceClass
 from jobs.core.admission.nominations import Nominations
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Placement
+from jobs.core.admission.window_guard import WindowGuard
 from jobs.core.gang.types import Gang
 from jobs.core.scheduling.backfill_pass import BackfillPass
 from jobs.core.scheduling.flavor_choice import try_flavors
 from jobs.core.scheduling.refusal_index import RefusalIndex
 from jobs.core.scheduling.waiting import Waiting
-from quotas.core.queues.admission import Refused
+from quotas.core.queues.admission import BeforeWindow, Refused
 from quotas.core.queues.order import Unit
 
 
@@ -27,6 +29,30 @@ class Offering:
         self, waiting: Waiting, places: PlacementCache, refusals: RefusalIndex, backfill: BackfillPass
     ) -> None:
         self._waiting, self._places, self._refusals, self._backfill = waiting, places, refusals, backfill
+        self.windows = WindowGuard(None, {}, datetime.min.replace(tzinfo=UTC))
+        """Of the present run."""
+
+    def candidates(self, most: int) -> Iterator[int]:
+        """Jobs of every queue to consider: of each class as many as the quota may admit, and one more to be refused."""
+        for leaf in [*dict.fromkeys(group.leaf for group in self._refusals.undecided if group.leaf), ""]:
+            yield from self._candidates_of(leaf, most)
+
+    def _candidates_of(self, leaf: str, most: int) -> list[int]:
+        waiting = self._waiting
+        if not waiting.blocks(leaf):
+            groups = [g for g in waiting.classes.by_leaf.get(leaf, {}).values() if g in self._refusals.undecided]
+            ledger = waiting.quota.ledger if waiting.quota else None
+            return [
+                job
+                for group in groups
+                for _, job in group.members[: admission_pass.max_candidates(ledger, group.sample, most)]
+            ]
+        jobs: list[int] = []
+        for _, job in waiting.classes.in_order(leaf):
+            if waiting.class_of(job).refused or len(jobs) == most:
+                break
+            jobs.append(job)
+        return jobs
 
     def probe(self, group: EquivalenceClass, nominations: Nominations, now: datetime, *, passes: bool) -> None:
         """Parks the class if no member could start even if it were first."""
@@ -39,6 +65,13 @@ class Offering:
     ) -> Placement | Refused | None:
         """Where the gang on offer starts, or the quota's refusal; None: no cluster has room for it."""
         return try_flavors(self._waiting, group, partial(self._offer, gang, group, nominations, now), passes=passes)
+
+    def parks(self, group: EquivalenceClass, outcome: Placement | Refused | None) -> bool:
+        """Parks the class where others that ask the same may fare better: they use other flavors, or end earlier."""
+        is_own = isinstance(outcome, BeforeWindow) or (group.options and not isinstance(outcome, Placement))
+        if is_own and not isinstance(outcome, Placement):
+            self.park(group, outcome)
+        return bool(is_own)
 
     def park(self, group: EquivalenceClass, answer: Refused | None) -> None:
         if group.options:
@@ -69,7 +102,11 @@ class Offering:
     def _refusal(self, unit: Unit, gang: Gang, nominations: Nominations) -> Refused | None:
         if not gang.asks_quota or self._waiting.quota is None:
             return None
-        return admission_pass.check_quota(self._waiting.quota.ledger, unit) or nominations.check(unit, gang)
+        if (refusal := admission_pass.check_quota(self._waiting.quota.ledger, unit)) is not None:
+            return refusal
+        if gang.job_id in self._waiting.nominees:  # others are evicted for it already
+            return None
+        return self.windows.check(gang) or nominations.check(unit, gang)
 
     def _find(self, group: EquivalenceClass, gang: Gang, now: datetime) -> Placement | None:
         """The best placement; on nodes reserved for a big gang only where there is no other, for a gang that may use them."""

@@ -15,6 +15,7 @@ from jobs.core.admission.plans import Plan, Waits
 from jobs.core.reasons import Code, QuotaVerdict, Reason
 from jobs.core.scheduling.refusal_index import RefusalIndex
 from jobs.core.scheduling.waiting import Waiting
+from quotas.core.queues.admission import BeforeWindow
 from quotas.core.queues.fair_share import Behind
 
 T = TypeVar("T")
@@ -95,7 +96,7 @@ class ReasonReporter:
 
     def _reason_of(self, group: EquivalenceClass, clusters: tuple[reasons.Verdict, ...]) -> Reason:
         if group.refusal is not None:
-            quota = self._waiting.quota
+            quota = None if isinstance(group.refusal, BeforeWindow) else self._waiting.quota
             if quota is not None and (spent := quota.modest.get(group.refusal.path)) is not None:
                 return budget_spent(group.refusal.path, spent, clusters)
             verdict = admission_pass.verdict_of(group.refusal)

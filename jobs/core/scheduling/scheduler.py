@@ -22,6 +22,7 @@ from jobs.core.admission.nominations import Nominations, find_nominees
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Placed, Placement, Plan
 from jobs.core.admission.snapshot import Quota, Snapshot
+from jobs.core.admission.window_guard import Ends, WindowGuard, no_ends
 from jobs.core.gang import flavors
 from jobs.core.gang.types import AdmittedGang, Gang
 from jobs.core.scheduling.backfill_pass import BackfillPass
@@ -35,7 +36,7 @@ from jobs.core.scheduling.waiting import Waiting
 from jobs.core.settings import CycleSettings
 from quotas.core.accounts.ledger import Charge
 from quotas.core.accounts.queue_use import QueueUse
-from quotas.core.queues.admission import Refused, is_promised
+from quotas.core.queues.admission import BeforeWindow, Refused, is_promised
 from quotas.core.queues.order import Unit
 
 T = TypeVar("T")
@@ -74,6 +75,8 @@ class Scheduler:
         self._backfill = BackfillPass(self._waiting, self.places, self.settings, self.attempt)
         self._offering = Offering(self._waiting, self.places, self._refusals, self._backfill)
         self._use = UseOverTime(self._waiting)
+        self.ends: Ends = no_ends
+        """When charged jobs end at the latest; asked for only where a window lies ahead."""
         self._now: datetime | None = None
         """Of the last run."""
         self._preemption_epoch = 0
@@ -218,6 +221,10 @@ class Scheduler:
         """Whether the gang may have the nodes that are reserved for a big gang, by the quota or as a nominee."""
         return self._backfill.comes_before(gang)
 
+    def before_window(self, gang: Gang) -> BeforeWindow | None:
+        """The window in whose way the gang would be if it started now."""
+        return self._offering.windows.check(gang)
+
     def may_claim(self, gang: Gang) -> bool:
         """Whether it may preempt gangs of queues that borrow so that it may borrow."""
         return self._waiting.may_claim(gang)
@@ -230,6 +237,8 @@ class Scheduler:
         ``runs`` is called only when a big gang has waited long.
         """
         self._now = now
+        staying = {job: charge for job, charge in self.charges.items() if job not in self.evicting}
+        self._offering.windows = WindowGuard(self.quota, staying, now, self.ends)
         plan = Plan(tree_version=self.quota.version if self.quota else 0)
 
         # 1. Reserve nodes for a big gang that has waited long: all others are placed around them.
@@ -328,7 +337,8 @@ class Scheduler:
         return group.past_stop_at == self._now or group.no_targets_since == self._preemption_epoch
 
     def _place_in_order(self, plan: Plan, nominations: Nominations, now: datetime, use: QueueUse | None) -> None:
-        jobs = [*self._offered(), *self._backfill.candidates(now, self.settings.max_placed)]
+        most = self.settings.max_placed
+        jobs = [*self._offering.candidates(most), *self._backfill.candidates(now, most)]
         asking = [self._classes.unit(job) for job in jobs if self._classes.by_job[job].leaf]
         free = [self._classes.unit(job) for job in jobs if not self._classes.by_job[job].leaf]
         admission = AdmissionPass(self.quota.ledger if self.quota else None, asking, free, use)
@@ -338,9 +348,8 @@ class Scheduler:
             offered = self.attempt("place", gang.job_id, offer)
             if offered is None:
                 admission.passed()
-            elif group.options and (offered[0] is None or isinstance(offered[0], Refused)):
-                self._offering.park(group, offered[0])
-                admission.passed(self._passed_alike(group))  # the pass does not know of other flavors
+            elif self._offering.parks(group, offered[0]):
+                admission.passed(self._passed_alike(group))
             elif isinstance(offered[0], Refused):
                 if not group.infeasible:
                     self._refusals.refuse(group, offered[0])
@@ -369,33 +378,12 @@ class Scheduler:
     def _place(self, gang: Gang, placement: Placement, plan: Plan, nominations: Nominations) -> None:
         nominations.placed(gang)
         self.places.hold_all(placement.holds(gang))
-        plan.placed.append(Placed(gang, placement))
+        plan.placed.append(Placed(gang, placement, self._offering.windows.warning(gang)))
+        self._offering.windows.placed(gang)
         self._dequeue(gang.job_id)
         if self.places.is_reserved_for(gang.job_id):
             self.places.set_reservation(None)
             plan.more = True  # nodes may be reserved for the next big gang
-
-    def _offered(self) -> Iterator[int]:
-        """Jobs of every queue to consider: of each class as many as the quota may admit, and one more to be refused."""
-        for leaf in [*dict.fromkeys(group.leaf for group in self._refusals.undecided if group.leaf), ""]:
-            yield from self._offered_of(leaf)
-
-    def _offered_of(self, leaf: str) -> list[int]:
-        if not self._waiting.blocks(leaf):
-            groups = [g for g in self._classes.by_leaf.get(leaf, {}).values() if g in self._refusals.undecided]
-            ledger = self.quota.ledger if self.quota else None
-            most = self.settings.max_placed
-            return [
-                job
-                for group in groups
-                for _, job in group.members[: admission_pass.max_candidates(ledger, group.sample, most)]
-            ]
-        jobs: list[int] = []
-        for _, job in self._classes.in_order(leaf):
-            if self._classes.by_job[job].refused or len(jobs) == self.settings.max_placed:
-                break
-            jobs.append(job)
-        return jobs
 
     # preemption
 
@@ -404,7 +392,9 @@ class Scheduler:
         groups = [
             group
             for group in self._classes.by_key.values()
-            if group.no_targets_since != self._preemption_epoch and self._may_preempt(group)
+            if group.no_targets_since != self._preemption_epoch
+            and self._may_preempt(group)
+            and self.before_window(group.sample) is None
         ]
         alike = self.settings.max_alike_preemptors
         return self._waiting.gangs_of(job for group in groups for job in self._waiting.heads(group, alike))

@@ -73,6 +73,8 @@ def _fits(scheduler: Scheduler, gang: Gang, nominations: Nominations, now: datet
         unit = admission_pass.unit_of(gang)
         if admission_pass.check_quota(scheduler.quota.ledger, unit) or nominations.check(unit, gang):
             return False
+        if scheduler.before_window(gang) is not None:
+            return False
         clusters = scheduler.quota.ledger.tree.by_path[gang.leaf].attributes.cluster_affinity
     shape = ("small start", gang.job_id, gang.pods)
     fits = scheduler.places.find(shape, gang, clusters, now) is not None

@@ -33,6 +33,8 @@ class Waiting:
         barred = (tuple(sorted(gang.excluded.items())), gang.bound_to)
         user = gang.user if self.compares_users(gang.leaf) else ""
         claim = gang.has_claimed, self.stopped_for(gang)
+        has_windows = self.quota is not None and self.quota.ledger.tree.has_windows
+        ends = (gang.runtime_s, gang.deadline_at) if has_windows else None
         shape = (
             gang.api_version,
             gang.kind,
@@ -44,6 +46,7 @@ class Waiting:
             own,
             user,
             claim,
+            ends,
         )
         leaf = gang.leaf if gang.asks_quota else ""
         return EquivalenceClass((quota_shape, shape), gang, leaf, only, options=self.options(gang))

@@ -29,6 +29,7 @@ from jobs.services.scheduling import loop
 from jobs.services.scheduling.demand import budgets
 from jobs.services.submission import policy_claims
 from quotas import queries as quotas
+from quotas.services import windows
 
 _PER_MEMBER = 16
 """How many works of one member a pass enqueues. More would only wait for their lane (`jobs.services.dispatch.lanes`)."""
@@ -62,6 +63,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
         max_wait.run,
         time_limits.run,
         budgets.review,
+        windows.review,
         usage_spans.settle,
         _request_cycle,
     )
@@ -144,6 +146,7 @@ def _waits_for_the_clock() -> bool:
         or live.exclude(healthy).exists()
         or time_limits.exist()
         or budgets.exist()
+        or windows.exist()
         or usage_spans.exist()
         or Attempt.objects.filter(log_due_at__isnull=False).exists()
     )

@@ -412,6 +412,11 @@ def _raise_budget(waiting: WaitingJob) -> list[Change]:
     return [Change(Kind.RAISE_BUDGET, message, path=facts["path"], at=until)]
 
 
+def _end_before(waiting: WaitingJob) -> list[Change]:
+    change = remedies.end_before(waiting.facts)
+    return [change] if change else []
+
+
 def _change_after(waiting: WaitingJob) -> list[Change]:
     message = f"apply the job without {AFTER}, or with an end that suffices: NAME?any"
     return [Change(Kind.CHANGE_AFTER, message, comment=AFTER)]
@@ -440,4 +445,5 @@ BUILDERS: Mapping[Kind, Callable[[WaitingJob], list[Change]]] = {
     Kind.SUBMIT_AGAIN: _submit_again,
     Kind.CHANGE_AFTER: _change_after,
     Kind.RAISE_BUDGET: _raise_budget,
+    Kind.END_BEFORE: _end_before,
 }

@@ -30,7 +30,7 @@ from jobs.core.scheduling.scheduler import Scheduler
 from jobs.events import CLAIM_LOCATION, WORK
 from jobs.kinds import registry
 from jobs.models import Job
-from jobs.services.scheduling import plan_failures, runtimes
+from jobs.services.scheduling import known_ends, plan_failures, runtimes
 from jobs.services.scheduling.preemption_candidates import PreemptionCandidates
 from jobs.snapshot_rows import capacity_hold_of, charge_of
 from jobs.snapshot_running import load_parts
@@ -174,6 +174,9 @@ class SchedulerCache:
             self._runs = runtimes.load()
         return self._runs
 
+    def _ends(self) -> Mapping[int, datetime]:
+        return known_ends.load(self._now)
+
     def preemption_candidates(self) -> Sequence[AdmittedGang]:
         """Running gangs that may be preempted; none without a quota tree."""
         quota, held = self.scheduler.quota, self.scheduler.places.holds
@@ -203,6 +206,7 @@ class SchedulerCache:
         places = PlacementCache(sites, settings.CONVOY_WEIGHTS)
         scheduler = Scheduler(quota, places, settings.CONVOY_CYCLE, plan_failures.guard)
         scheduler.places.engine.expect(snapshot.usual_pods())
+        scheduler.ends = self._ends
         self._pks = {str(uid): pk for pk, uid, *_ in charged}
         self._growing = set(queries.growing_jobs().values_list("pk", flat=True))
         self._elastic = set(queries.elastic_jobs().values_list("pk", flat=True))

@@ -7,6 +7,7 @@ is not decided here: a refusal only says whether the job is `entitled` to it.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 import numpy as np
@@ -21,6 +22,8 @@ class Code(StrEnum):
     QUOTA_EXCEEDED = "QuotaExceeded"
     MAX_JOBS_REACHED = "MaxJobsReached"
     NEVER_FITS = "NeverFits"
+    WINDOW_AHEAD = "WindowAhead"
+    """There is room now, and not any more once a window has begun (`quotas.core.windows`)."""
 
 
 class Bound(StrEnum):
@@ -60,6 +63,29 @@ class Refused:
         kept = f" and {format_amount(self.resource, self.kept)} kept back" if self.kept else ""
         used = format_amount(self.resource, self.used)
         return f"asks for {format_amount(self.resource, self.asked)}: {limit}, with {used} used{kept}"
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeWindow(Refused):
+    """The refusal of a job that may still run when a window begins, and would then use what the window promises."""
+
+    window: str = ""
+    """The node of the window."""
+    begin: datetime | None = None
+    end: datetime | None = None
+    ends: datetime | None = None
+    """When the job ends at the latest; None: not known."""
+
+    @property
+    def message(self) -> str:
+        runs = f"may run until {self.ends:%F %T} UTC" if self.ends else "states no time by which it ends"
+        limit = f"{self.path} has {self.bound.value} {format_amount(self.resource, self.limit)} then"
+        used = format_amount(self.resource, self.used)
+        return (
+            f"asks for {format_amount(self.resource, self.asked)} and {runs}, but a window of {self.window} begins at"
+            f" {self.begin:%F %T} UTC: {limit}, with {used} in use or promised to windows; the window ends at"
+            f" {self.end:%F %T} UTC"
+        )
 
 
 Answer = Admitted | Refused

@@ -9,10 +9,18 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from fleet.kube import names
-from quotas.core.trees import durations, flavors, time_rules, validation
+from quotas.core.trees import durations, flavors, time_rules, validation, windows
 from quotas.core.trees.amounts import format_amount
 from quotas.core.trees.flavors import FLAVOR_ORDER, FLAVORS, Flavors, Preference
-from quotas.core.trees.tree import Attributes, FairShare, OutsideJobs, PreemptPolicy, ReclaimPolicy, Submitter
+from quotas.core.trees.tree import (
+    Attributes,
+    ExcessPolicy,
+    FairShare,
+    OutsideJobs,
+    PreemptPolicy,
+    ReclaimPolicy,
+    Submitter,
+)
 from quotas.core.trees.validation import Fault, Limits
 
 LENDLIMIT = "alibabacloud.com/lendlimit"
@@ -34,7 +42,7 @@ WHEN_CAN_PREEMPT = "when-can-preempt"
 _KNOWN = (
     LENDLIMIT, WEIGHT, PREEMPT_POLICY, QUEUE_POLICY, CLUSTER_AFFINITY, PRIORITY_CLASSES, MAX_PRIORITY, OUTSIDE_JOBS, EXCESS,
     *time_rules.KNOWN, FAIR_SHARE, RECLAIM, BORROWING_PRIORITY, MIN_RUNTIME, MIN_RUNTIME_CEILING, FLAVORS, FLAVOR_ORDER,
-    WHEN_CAN_BORROW, WHEN_CAN_PREEMPT,
+    WHEN_CAN_BORROW, WHEN_CAN_PREEMPT, windows.WINDOWS,
 )  # fmt: skip
 _ROOT_ONLY = {
     OUTSIDE_JOBS: "it says what becomes of jobs that belong to no leaf",
@@ -89,6 +97,10 @@ def parse_attributes(stated: Mapping[str, Any], least: Limits, inherited: Attrib
         faults += [(key, f"is for the root alone: {why}") for key, why in _ROOT_ONLY.items() if key in stated]
     ceiling = _duration(MIN_RUNTIME_CEILING, stated, inherited.min_runtime_ceiling, _LONGEST, faults)
     table = flavors.parse_flavors(stated.get(FLAVORS), faults) if root else inherited.flavors
+    reserved = _windows(stated.get(windows.WINDOWS), table, faults)
+    excess = _choice(EXCESS, stated, inherited.excess, faults)
+    if reserved and excess is ExcessPolicy.REFUSE:
+        excess = ExcessPolicy.WAIT  # the clock lowers a limit, and cannot be refused to
     attributes = Attributes(
         lendlimit=_lendlimit(stated.get(LENDLIMIT), least, table, faults),
         weight=_weight(stated.get(WEIGHT), faults),
@@ -100,7 +112,7 @@ def parse_attributes(stated: Mapping[str, Any], least: Limits, inherited: Attrib
         outside_jobs=None
         if stated.get(OUTSIDE_JOBS) is None
         else _choice(OUTSIDE_JOBS, stated, OutsideJobs.WAIT, faults),
-        excess=_choice(EXCESS, stated, inherited.excess, faults),
+        excess=excess,
         fair_share=_choice(FAIR_SHARE, stated, inherited.fair_share, faults),
         reclaim=_choice(RECLAIM, stated, inherited.reclaim, faults),
         borrowing_priority=_priority(stated.get(BORROWING_PRIORITY), inherited.borrowing_priority, faults),
@@ -109,8 +121,16 @@ def parse_attributes(stated: Mapping[str, Any], least: Limits, inherited: Attrib
         flavors=table,
         time=time_rules.parse_time_rules(stated, inherited.time, faults),
         preference=_preference(stated, table, inherited.preference, faults),
+        windows=reserved,
     )
     return Known(attributes, tuple(faults), tuple(sorted(stated.keys() - set(_KNOWN))))
+
+
+def _windows(value: object, table: Flavors, faults: list[Fault]) -> tuple[windows.Window, ...]:
+    body = None if value is None else _parsed(value)
+    if value is not None and body is None:
+        body = value  # no JSON: refused as what it is
+    return windows.parse_windows(body, lambda name: flavors.name_fault(name, table), faults)
 
 
 def _preference(stated: Mapping[str, Any], table: Flavors, inherited: Preference, faults: list[Fault]) -> Preference:

@@ -15,6 +15,7 @@ from quotas.core.trees import flavors
 from quotas.core.trees.amounts import UNLIMITED, Amounts
 from quotas.core.trees.flavors import Flavors, Preference
 from quotas.core.trees.time_rules import TimeRules
+from quotas.core.trees.windows import Window
 
 ROOT = "root"
 NAME_LABELS = ("quota.scheduling.alibabacloud.com/name", "quota.scheduling.koordinator.sh/name")
@@ -116,6 +117,8 @@ class Attributes:
     """The models of GPUs that the root tells apart; empty: none."""
     preference: Preference = Preference()
     """Which flavors its jobs may use; its own, or that of the nearest ancestor that states one."""
+    windows: tuple[Window, ...] = ()
+    """When it has another min or max; its own alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,10 @@ class Node:
     """The ceiling; a resource that is missing is limited by the ancestors alone."""
     namespaces: tuple[str, ...] = ()
     attributes: Attributes = Attributes()
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        return self.attributes.windows
 
     def held_back(self, resource: str) -> int:
         """How much of min is kept for itself while idle."""
@@ -185,6 +192,10 @@ class Tree:
     @property
     def flavors(self) -> Flavors:
         return self.nodes[0].attributes.flavors
+
+    @cached_property
+    def has_windows(self) -> bool:
+        return any(node.windows for node in self.nodes)
 
     @cached_property
     def shares_over_time(self) -> bool:

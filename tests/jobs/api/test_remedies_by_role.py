@@ -5,6 +5,7 @@ One table. A remedy is followed the way the console follows it: by the requests 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from tests.jobs.api.explaining import explained
 from tests.jobs.waiting import (
     after_a_failure,
     after_another,
+    before_a_window,
     behind,
     beside_a_borrower,
     cordoned,
@@ -117,6 +119,13 @@ def lowering(client: Any, change: dict, job: Job) -> Any:
     return client.post("/api/v1/apply/", body, content_type="application/yaml")
 
 
+def ending_before(client: Any, change: dict, job: Job) -> Any:
+    assert "convoy.dev/deadline" in change["message"]
+    deadline = datetime.fromisoformat(change["at"]) - timedelta(minutes=1)
+    body = books.annotated("convoy.dev/deadline", deadline.isoformat(), pytorch_job("waits", workers=0))
+    return client.post("/api/v1/apply/", body, content_type="application/yaml")
+
+
 def unchaining(client: Any, change: dict, job: Job) -> Any:
     assert change["message"].startswith("apply the job without convoy.dev/after")
     return client.post("/api/v1/apply/", pytorch_job("waits", workers=0), content_type="application/yaml")
@@ -136,6 +145,7 @@ CASES = [
     Case(Code.NEVER_FITS, Kind.LOWER_REQUEST, too_large, lowering, EDITORS, "editor"),
     Case(Code.BEHIND_IN_QUEUE, Kind.LOOK_AT_JOB, behind, suspending, EDITORS, "editor"),
     Case(Code.BUDGET_SPENT, Kind.RAISE_BUDGET, over_budget, None, LEADS, "quota-admin"),
+    Case(Code.WINDOW_AHEAD, Kind.END_BEFORE, before_a_window, ending_before, EDITORS, "editor"),
     Case(Code.QUEUE_HELD, Kind.OPEN_QUEUE, in_a_held_queue, opening, LEADS, "quota-admin"),
     Case(Code.WAITING_FOR_JOB, Kind.CHANGE_AFTER, after_another, unchaining, EDITORS, "editor"),
     Case(Code.PREDECESSOR_FAILED, Kind.CHANGE_AFTER, after_a_failure, unchaining, EDITORS, "editor"),

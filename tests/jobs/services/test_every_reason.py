@@ -201,6 +201,7 @@ OF_A_JOB: dict[Code, Callable[[], Any]] = {
     Code.BEHIND_IN_QUEUE: waiting.behind,
     Code.QUEUE_HELD: waiting.in_a_held_queue,
     Code.BUDGET_SPENT: waiting.over_budget,
+    Code.WINDOW_AHEAD: waiting.before_a_window,
     Code.NO_QUOTA_FOR_NAMESPACE: waiting.outside_the_tree,
     Code.WAITING_FOR_RECLAIM: evicting,
     Code.RECLAIMED: evicted,

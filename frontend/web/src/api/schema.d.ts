@@ -3177,9 +3177,10 @@ export interface components {
          *     * `SubmitAgain` - SUBMIT_AGAIN
          *     * `ChangeAfter` - CHANGE_AFTER
          *     * `RaiseBudget` - RAISE_BUDGET
+         *     * `EndBefore` - END_BEFORE
          * @enum {string}
          */
-        KindEnum: "MakePolicy" | "MakeQuotaTree" | "AddNamespace" | "Resume" | "OpenQueue" | "LookAtJob" | "ReturnBorrowed" | "RaiseQuota" | "LowerRequest" | "AllOf" | "JoinCluster" | "RestoreCluster" | "LookAtCluster" | "WaitUntil" | "WaitForGang" | "Uncordon" | "Tolerate" | "WaitForJobs" | "Select" | "AddNodes" | "SubmitAgain" | "ChangeAfter" | "RaiseBudget";
+        KindEnum: "MakePolicy" | "MakeQuotaTree" | "AddNamespace" | "Resume" | "OpenQueue" | "LookAtJob" | "ReturnBorrowed" | "RaiseQuota" | "LowerRequest" | "AllOf" | "JoinCluster" | "RestoreCluster" | "LookAtCluster" | "WaitUntil" | "WaitForGang" | "Uncordon" | "Tolerate" | "WaitForJobs" | "Select" | "AddNodes" | "SubmitAgain" | "ChangeAfter" | "RaiseBudget" | "EndBefore";
         KnownKind: {
             api_version: string;
             kind: string;
@@ -4236,6 +4237,8 @@ export interface components {
             recent_gpu_hours: number | null;
             /** @description null: it has none */
             budget: components["schemas"]["Budget"] | null;
+            /** @description what is open of its windows and what opens next, within 31 days */
+            windows: components["schemas"]["Window"][];
             /** @description of a leaf, the most first; only your own unless you may run its queue */
             users: components["schemas"]["UserHours"][];
         };
@@ -4286,7 +4289,7 @@ export interface components {
             from_jobs?: string[];
             /**
              * Format: date-time
-             * @description when they are gone at the latest, or the budget is renewed
+             * @description when they are gone at the latest, the budget is renewed, or the window ends
              */
             until?: string | null;
             /**
@@ -4301,6 +4304,18 @@ export interface components {
             gpu_hours?: number;
             /** @description the period of the budget */
             per?: string;
+            /** @description the node of the window that lies ahead */
+            window?: string;
+            /**
+             * Format: date-time
+             * @description when that window begins
+             */
+            begin?: string;
+            /**
+             * Format: date-time
+             * @description when the job would have ended at the latest; null: nothing says
+             */
+            ends?: string | null;
         };
         RankedPod: {
             pod: string;
@@ -4904,6 +4919,23 @@ export interface components {
             starts_after: number;
             waits_before: number;
             waits_after: number;
+        };
+        /** @description A time when a node has another min or max. */
+        Window: {
+            /** Format: date-time */
+            begin: string;
+            /** Format: date-time */
+            end: string;
+            /** @description whether its amounts hold now */
+            is_open: boolean;
+            /** @description only what it sets */
+            min: {
+                [key: string]: number;
+            };
+            /** @description only what it sets */
+            max: {
+                [key: string]: number;
+            };
         };
     };
     responses: never;

@@ -10,6 +10,7 @@ const CODES: Record<ReasonCode, true> = {
   QuotaExceeded: true,
   MaxJobsReached: true,
   BudgetSpent: true,
+  WindowAhead: true,
   NeverFits: true,
   BehindInQueue: true,
   QueueHeld: true,

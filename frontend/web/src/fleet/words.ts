@@ -124,6 +124,8 @@ export function reasonWords(reason: Reason, job: Subject, words: Words): string 
       return t('reason.QueueHeld', { path: reason.quota?.path, state: stateWords(reason.quota?.state ?? '', words) });
     case 'BudgetSpent':
       return budgetWords(reason, words);
+    case 'WindowAhead':
+      return windowWords(reason, words);
     case 'WaitingForReclaim':
       return reclaimWords(reason, words);
     case 'NoClusterFits':
@@ -137,6 +139,11 @@ function budgetWords({ quota }: Reason, { t, language }: Words): string {
   const time = quota?.until ? new Date(quota.until).toLocaleString(language, { timeStyle: 'short', dateStyle: 'medium' }) : '';
   const per = t(`quotas.per.${(quota?.per ?? 'month') as 'month'}`);
   return t('reason.BudgetSpent', { path: quota?.path, used: quota?.used_gpu_hours?.toFixed(1), hours: quota?.gpu_hours, per, time });
+}
+
+function windowWords({ quota }: Reason, { t, language }: Words): string {
+  const time = (at?: string | null) => (at ? new Date(at).toLocaleString(language, { timeStyle: 'short', dateStyle: 'medium' }) : '');
+  return t('reason.WindowAhead', { path: quota?.window, begin: time(quota?.begin), until: time(quota?.until) });
 }
 
 function quotaWords({ code, quota }: Reason, words: Words): string {

@@ -78,6 +78,7 @@ const WAYS: Record<Step['kind'], Way> = {
   LookAtJob: 'suspend',
   RaiseQuota: 'draft',
   RaiseBudget: 'page',
+  EndBefore: 'page',
   LowerRequest: 'page',
   SubmitAgain: 'page',
   ChangeAfter: 'page',
@@ -103,7 +104,7 @@ export function actionWords({ kind, cluster }: Step, way: Way, t: Words['t']): s
 /** Where what helps is done, with what is known filled in. */
 export function pageOf({ kind, cluster }: Step, job: Pick<JobDetail, 'id'>): string {
   if (kind === 'SubmitAgain') return '/submit';
-  if (kind === 'LowerRequest' || kind === 'ChangeAfter') return `/submit?job=${encodeURIComponent(job.id)}`;
+  if (kind === 'LowerRequest' || kind === 'ChangeAfter' || kind === 'EndBefore') return `/submit?job=${encodeURIComponent(job.id)}`;
   if (kind === 'RaiseBudget') return '/quotas';
   if (kind === 'JoinCluster') return '/join';
   return cluster && kind !== 'Select' && kind !== 'Tolerate' ? `/fleet/${encodeURIComponent(cluster)}` : '/policies';

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import type { QueueState, QuotaNode } from '../api/types.ts';
+import { amountWords } from '../fleet/words.ts';
 import { Link } from '../scope/Link.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
 import { Term } from '../ui/Term.tsx';
@@ -58,22 +59,36 @@ export function QueueCell({ node }: { node: QuotaNode | undefined }) {
         </span>
       )}
       {node.budget && <BudgetLine budget={node.budget} />}
+      {node.windows[0] && <WindowLine window={node.windows[0]} />}
     </div>
   );
 }
 
 function BudgetLine({ budget }: { budget: NonNullable<QuotaNode['budget']> }) {
   const { t, i18n } = useTranslation();
+  const { t: later } = useTranslation('deferred', { useSuspense: false });
   const time = (at: string) => new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at));
   const used = { used: budget.used_gpu_hours.toFixed(1), hours: budget.gpu_hours, per: t(`quotas.per.${budget.per as Period}`) };
   const forecast = budget.spent_at
-    ? t('quotas.budgetSpentAt', { time: time(budget.spent_at) })
-    : t('quotas.budgetEnds', { time: time(budget.end), hours: budget.forecast_gpu_hours.toFixed(1) });
+    ? later('budget.spentAt', { time: time(budget.spent_at) })
+    : later('budget.ends', { time: time(budget.end), hours: budget.forecast_gpu_hours.toFixed(1) });
   return (
     <span className="cv-soft" style={budget.is_spent ? { color: 'var(--cv-bad)' } : undefined} title={forecast}>
       {t('quotas.budget', used)}
     </span>
   );
+}
+
+function WindowLine({ window }: { window: QuotaNode['windows'][number] }) {
+  const { t, i18n } = useTranslation('deferred', { useSuspense: false });
+  const words = { t: i18n.t, language: i18n.language };
+  const at = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeStyle: 'short' }).format(
+    new Date(window.is_open ? window.end : window.begin),
+  );
+  const amounts = (['min', 'max'] as const)
+    .filter((bound) => Object.keys(window[bound]).length > 0)
+    .map((bound) => `${bound} ${amountWords(window[bound], words)}`);
+  return <span className="cv-soft">{t(window.is_open ? 'quotaWindow.open' : 'quotaWindow.next', { time: at, amounts: amounts.join(', ') })}</span>;
 }
 
 function QueueMenu({ node, state }: { node: QuotaNode; state: QueueState }) {

@@ -21,6 +21,7 @@ const TEXTS = [
   ['maxRuntime', 'max-runtime'],
   ['queueTimeout', 'queue-timeout'],
   ['budget', 'budget'],
+  ['windows', 'windows'],
   ['borrowingPriority', 'borrowing-priority'],
   ['flavorOrder', 'flavor-order'],
 ] as const;

@@ -256,6 +256,7 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
         shares.settle_placed(job, p, now)
     _write_bindings(pairs, now)
     _record_missed_domains(pairs, now)
+    _record_windows(pairs, now)
     _withdraw_former(pairs, now)
     transaction.on_commit(partial(_count_admitted, pairs, now), robust=True)
     message = "Binding has been scheduled successfully. Result: "
@@ -311,6 +312,17 @@ def _record_missed_domains(pairs: Sequence[tuple[Job, Placed]], now: datetime) -
     for job, placed in pairs:
         if why := placed_topology.not_met(placed.placement.assignment):
             record_event(job, placed_topology.NOT_MET, why, now, warning=True)
+
+
+def _record_windows(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
+    """Emits `WindowAhead` for gangs that may be evicted when a window begins."""
+    for job, placed in pairs:
+        if (window := placed.before_window) is not None:
+            message = (
+                f"it states no time by which it ends: from {window.begin:%F %T} UTC on a window of {window.window}"
+            )
+            message = f"{message} is promised {window.resource} that it uses, and it may be evicted then"
+            record_event(job, Code.WINDOW_AHEAD, message, now, warning=True)
 
 
 def _write_bindings(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:

@@ -36,8 +36,8 @@ class _Look:
 
 
 _NO_GUESS = (
-    Code.NO_POLICY, Code.NEVER_FITS, Code.NO_CLUSTER, Code.NO_CLUSTER_FITS, Code.QUEUE_HELD, Code.BUDGET_SPENT, Code.SUSPENDED,
-    *AWAITS_JOBS,
+    Code.NO_POLICY, Code.NEVER_FITS, Code.NO_CLUSTER, Code.NO_CLUSTER_FITS, Code.QUEUE_HELD, Code.BUDGET_SPENT,
+    Code.WINDOW_AHEAD, Code.SUSPENDED, *AWAITS_JOBS,
 )  # fmt: skip
 _last: list[_Look] = []
 _looking = Lock()
