@@ -15,6 +15,12 @@ from django.utils import timezone
 
 _FRESH_S = 5.0
 """How long an answer is counted on: a step of the database's own clock is followed within it."""
+STEP = timedelta(minutes=1)
+"""A time that is further ahead was written before the clock was set back, if it is that of something that has happened.
+
+Processes differ by `_FRESH_S` at most, and for no longer than that. Whoever waits for such a time would wait for as long as
+the clock was wrong; it counts as now instead.
+"""
 _lock = threading.Lock()
 _known: tuple[datetime, float] | None = None
 

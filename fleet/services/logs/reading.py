@@ -16,11 +16,12 @@ from time import monotonic
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Min
+from django.db.models import Min, Q
 from structlog import get_logger
 
 from fleet.core.members.typed_values import mapping, mappings, number, text
 from fleet.db import isolation
+from fleet.db.clock import STEP
 from fleet.kube.resources import PODS
 from fleet.member.client import MemberClient, Object
 from fleet.member.errors import MemberAway, MemberError, MemberMissing, MemberRefused
@@ -68,7 +69,7 @@ class Gone(Exception):  # noqa: N818 - what the member says, no error of ours
 
 def start(clock: Clock) -> list[threading.Thread]:
     """Begins to read from the members that have logs due, as many as there are free threads; does not wait for them."""
-    due = EndedPod.objects.filter(due_at__lte=clock(), cluster__isnull=False).order_by().values("cluster")
+    due = EndedPod.objects.filter(_is_due(clock()), cluster__isnull=False).order_by().values("cluster")
     threads = []
     for pk in [row["cluster"] for row in due.annotate(first=Min("due_at")).order_by("first")]:
         if pk in _busy:
@@ -82,6 +83,11 @@ def start(clock: Clock) -> list[threading.Thread]:
     return threads
 
 
+def _is_due(now: datetime) -> Q:
+    """A time beyond any wait is from before the clock was set back."""
+    return Q(due_at__lte=now) | Q(due_at__gt=now + max(_PAUSE, _CLAIM) + STEP)
+
+
 def _tend(pk: int, clock: Clock) -> None:
     try:
         while read_due(pk, clock):
@@ -91,14 +97,14 @@ def _tend(pk: int, clock: Clock) -> None:
         _SLOTS.release()
         connection.close()
     # What has become due since the last look found the member busy, and was left to this thread.
-    if EndedPod.objects.filter(cluster_id=pk, due_at__lte=clock()).exists():
+    if EndedPod.objects.filter(_is_due(clock()), cluster_id=pk).exists():
         start(clock)
     connection.close()
 
 
 def read_due(cluster_id: int, clock: Clock) -> bool:
     """Reads the logs of one pod of the cluster that is due; False when there is none, or the cluster does not answer."""
-    due = EndedPod.objects.filter(cluster_id=cluster_id, due_at__lte=clock()).select_related("cluster")
+    due = EndedPod.objects.filter(_is_due(clock()), cluster_id=cluster_id).select_related("cluster")
     pod = due.order_by("due_at", "pk").first()
     return pod is not None and _read_one(pod, clock)
 

@@ -166,6 +166,15 @@ def recover(job: Job, attempt: int, now: datetime) -> None:
         write(locked, replace(share, unhealthy_since=""), now)
 
 
+@transaction.atomic
+def count_unhealthy_from(job: Job, now: datetime) -> None:
+    """For shares that are unhealthy since a time that is yet to come, because the clock was set back: they are so since now."""
+    locked = _locked(job)
+    for share in parts.of_stored(locked.shares) if locked else ():
+        if locked is not None and share.unhealthy_since and datetime.fromisoformat(share.unhealthy_since) > now:
+            write(locked, replace(share, unhealthy_since=now.isoformat()), now)
+
+
 def _locked(job: Job) -> Job | None:
     rows = Job.objects.select_related("policy", "cluster").filter(pk=job.pk)
     return rows.select_for_update(of=("self",), no_key=True).first()

@@ -12,11 +12,12 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from structlog import get_logger
 
 from fleet.changes import events
 from fleet.core.members import pod_details
+from fleet.db import clock
 from fleet.member.errors import MemberAway, MemberError
 from fleet.models import Cluster, Pod
 from fleet.services.members import impersonation, member_clients, pod_logs
@@ -39,6 +40,7 @@ _AT_ONCE = 2
 _BATCH = 20
 _RETRY_AFTER = (timedelta(seconds=5), timedelta(seconds=20), timedelta(seconds=60))
 """After a member did not answer; then the pods have to do."""
+_LONGEST_WAIT = max(_RETRY_AFTER)
 _places = BoundedSemaphore(_AT_ONCE)
 
 PodFinding = tuple[PodEnd, Finding]
@@ -46,7 +48,7 @@ PodFinding = tuple[PodEnd, Finding]
 
 def run(job_uid: UUID, number: int, now: datetime) -> bool:
     """Diagnoses one attempt if its logs are to be read, and no other worker reads them. Returns whether it did."""
-    attempt = Attempt.objects.filter(job__uid=job_uid, number=number, log_due_at__lte=now).select_related("job").first()
+    attempt = Attempt.objects.filter(_is_due(now), job__uid=job_uid, number=number).select_related("job").first()
     if attempt is None or not _places.acquire(blocking=False):
         return False
     try:
@@ -57,9 +59,14 @@ def run(job_uid: UUID, number: int, now: datetime) -> bool:
 
 def request_due(now: datetime) -> None:
     """Enqueues attempts whose task was lost or found no place."""
-    due = Attempt.objects.filter(log_due_at__lte=now).order_by("log_due_at")
+    due = Attempt.objects.filter(_is_due(now)).order_by("log_due_at")
     for uid, number in due.values_list("job__uid", "number")[:_BATCH]:
         events.enqueue("jobs.diagnose", str(uid), number)
+
+
+def _is_due(now: datetime) -> Q:
+    """A time beyond any wait is from before the clock was set back."""
+    return Q(log_due_at__lte=now) | Q(log_due_at__gt=now + _LONGEST_WAIT + clock.STEP)
 
 
 def _claim(attempt: Attempt, now: datetime) -> bool:

@@ -22,7 +22,7 @@ from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.failover import failover, incidents, returns
 from jobs.services.follow import diagnosing, notices
-from jobs.services.follow.timeouts import expiry, health, max_wait, retention, time_limits
+from jobs.services.follow.timeouts import cool_offs, expiry, health, max_wait, retention, time_limits
 from jobs.services.lifecycle import cycle_requests, dependencies, works
 from jobs.services.lifecycle.accounting import charges, deleted_use, usage_spans
 from jobs.services.scheduling import loop
@@ -46,6 +46,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
     return (
         returns.adopt,  # first, so that a copy on a recovered cluster is adopted before its job is moved or placed again
         *health.CHECKS,
+        cool_offs.run,
         diagnosing.request_due,
         incidents.run,
         _push_due,

@@ -24,7 +24,7 @@ from fleet.services.clusters import circuits
 from jobs.core.division import shares
 from jobs.core.failover.rules import Outcome
 from jobs.core.life.works import ACTIONABLE, WORK, WorkEvent
-from jobs.models import Attempt, Job, Work
+from jobs.models import Attempt, Binding, Job, Work
 from jobs.services.lifecycle import transitions
 
 State = Work.State
@@ -252,6 +252,13 @@ def asked_since(job: Job, attempt: int, placed: datetime) -> datetime | None:
     if work is None or work.state == State.PENDING:
         return None
     return max(placed, work.applied_at or placed)
+
+
+@transaction.atomic
+def restart_start_timeout(job: Job, now: datetime) -> None:
+    """For an attempt that was placed or sent later than now, before the clock was set back."""
+    Binding.objects.filter(job=job, scheduled_at__gt=now).update(scheduled_at=now)
+    Work.objects.filter(job_uid=job.uid, attempt=job.attempt, applied_at__gt=now).update(applied_at=now)
 
 
 def release_hold(job_uid: uuid.UUID, attempt: int, now: datetime) -> bool:

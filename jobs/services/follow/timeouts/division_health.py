@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from fleet.db import isolation
+from fleet.db import clock, isolation
 from fleet.models import Cluster
 from jobs.core.division import shares as parts
 from jobs.core.division.shares import Share
@@ -31,6 +31,9 @@ def check(now: datetime) -> int:
 
 def _check_job(job: Job, clusters: Mapping[str, Cluster], now: datetime) -> int:
     moved = 0
+    if any(share.unhealthy_since and _is_to_come(share, now) for share in parts.of_stored(job.shares)):
+        division.count_unhealthy_from(job, now)
+        return 0
     for share in parts.of_stored(job.shares):
         cluster = clusters.get(share.cluster)
         departure = next(_departures(job, share, cluster, now), None) if share.is_live else None
@@ -40,6 +43,10 @@ def _check_job(job: Job, clusters: Mapping[str, Cluster], now: datetime) -> int:
         elif share.is_live and share.unhealthy_since:
             moved += _end_crash_loop(job, share, cluster, now)
     return moved
+
+
+def _is_to_come(share: Share, now: datetime) -> bool:
+    return datetime.fromisoformat(share.unhealthy_since) > now + clock.STEP
 
 
 def _end_crash_loop(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> bool:

@@ -9,10 +9,11 @@ from functools import partial
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 
 from fleet.changes import events
 from fleet.core.members.freshness import Freshness
-from fleet.db import isolation
+from fleet.db import clock, isolation
 from fleet.models import Cluster, Pod
 from jobs.core.failover.causes import Cause
 from jobs.core.failover.rules import Outcome, PurgeMode
@@ -199,16 +200,19 @@ def _move_never_started(now: datetime) -> int:
     rows = Job.objects.filter(
         shares=[],
         state__in=[Job.State.PLACED, Job.State.DISPATCHED],
-        binding__scheduled_at__lt=limit,
         suspended=False,
         deleting_at__isnull=True,
     ).select_related("cluster", "binding")
+    rows = rows.filter(Q(binding__scheduled_at__lt=limit) | Q(binding__scheduled_at__gt=now + clock.STEP))
     return sum(isolation.each("failover.never_started", rows, lambda job: _check_started(job, now), now))
 
 
 def _check_started(job: Job, now: datetime) -> bool:
     placed = job.binding.scheduled_at
     since = works.asked_since(job, job.attempt, placed) if placed else None
+    if since is not None and since > now + clock.STEP:
+        works.restart_start_timeout(job, now)
+        return False
     if since is None or observed_for(job.cluster, since, now) < settings.CONVOY_FAILOVER.start_timeout_s:
         return False
     message = f"{job.cluster} did not run all pods within {settings.CONVOY_FAILOVER.start_timeout_s:g} s"

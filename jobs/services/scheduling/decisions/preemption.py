@@ -19,7 +19,7 @@ from django.db import transaction
 from structlog import get_logger
 
 from fleet.changes import events
-from fleet.db import isolation
+from fleet.db import clock, isolation
 from fleet.models import Cluster, Pod
 from jobs import metrics, snapshot
 from jobs.core.admission.plans import Waits
@@ -265,6 +265,8 @@ def advance(now: datetime, uids: Iterable[UUID] | None = None) -> int:
 
 @transaction.atomic
 def _advance(job: Job, now: datetime) -> bool:
+    if datetime.fromisoformat((job.reclaim or {}).get("at") or now.isoformat()) > now + clock.STEP:
+        _begin_grace_anew(job, now)
     late = datetime.fromisoformat((job.reclaim or {})["until"]) <= now
     remaining = Work.objects.filter(job_uid=job.uid).exclude(state__in=[State.GONE, State.KEPT])
     if late:
@@ -275,6 +277,16 @@ def _advance(job: Job, now: datetime) -> bool:
     if late or _pods_are_gone(job):
         works.withdraw(job, now)
     return False
+
+
+def _begin_grace_anew(job: Job, now: datetime) -> None:
+    """For an eviction that was ordered later than now, before the clock was set back: else its copy would run until then."""
+    reclaim = job.reclaim or {}
+    grace = datetime.fromisoformat(reclaim["until"]) - datetime.fromisoformat(reclaim["at"])
+    renewed = {**reclaim, "at": now.isoformat(), "until": (now + grace).isoformat()}
+    if snapshot.leaving_jobs().filter(pk=job.pk, reclaim=reclaim).update(reclaim=renewed):
+        job.reclaim = renewed
+        announce_jobs([job], now)
 
 
 def _pods_are_gone(job: Job) -> bool:
