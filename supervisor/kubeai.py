@@ -12,7 +12,7 @@ REQUEST = b"GET /stop HTTP/1.0\r\n\r\n"
 TIMEOUT_S = 2.0
 
 
-async def tell(address: str, port: int = PORT) -> bool:
+async def notify(address: str, port: int = PORT) -> bool:
     """Whether the process has heard it. Never raises for what the other side does."""
     if not address:
         return False

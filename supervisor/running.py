@@ -35,7 +35,7 @@ async def run(access: Access, identity: str, notice_s: Mapping[str, float], stop
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(reflector.run()) for reflector in reflectors]
         running.append(tasks.create_task(_keep(lease)))
-        running.append(tasks.create_task(_work(Supervisor(member, store, kubeai.tell, notice_s=notice_s), lease)))
+        running.append(tasks.create_task(_work(Supervisor(member, store, kubeai.notify, notice_s=notice_s), lease)))
         await stop.wait()
         for task in running:
             task.cancel()

@@ -20,7 +20,7 @@ class Store:
         self._listed: set[str] = set()
         self.changed: set[str] = set()
         """Jobs to look at."""
-        self.news = asyncio.Event()
+        self.delivered = asyncio.Event()
         """Something was delivered."""
 
     @property
@@ -40,7 +40,7 @@ class Store:
                 self._drop(item.key) if gone else self.learn(item.value)
         if isinstance(delivery, Listed):
             self._listed.add(delivery.resource.plural)
-        self.news.set()
+        self.delivered.set()
 
     def learn(self, pod: PodFacts) -> None:
         """Keeps the newer one: the answer to a write may come before or after the watch's event."""

@@ -17,7 +17,7 @@ from jobs.runtime import notices as notice
 from supervisor import jobs
 from supervisor.core import planning
 from supervisor.core.facts import PodFacts
-from supervisor.core.planning import Action, Delete, Give, JobView, PodAction, Suspend, Tell, Withdraw
+from supervisor.core.planning import Action, Delete, Give, JobView, Notify, PodAction, Suspend, Withdraw
 from supervisor.core.signals import NOTICE_S
 from supervisor.jobs import MemberJob
 from supervisor.member import Member
@@ -25,7 +25,7 @@ from supervisor.store import Store
 
 log = get_logger(__name__)
 
-TellPod = Callable[[str], Awaitable[bool]]
+NotifyPod = Callable[[str], Awaitable[bool]]
 RETRY_S = 1.0
 """Between two tries to reach a pod, or a member that did not do what was asked."""
 SIDE_BY_SIDE = 64
@@ -37,7 +37,7 @@ _AGAIN = 0.0
 class Supervisor:
     member: Member
     store: Store
-    tell: TellPod
+    notify: NotifyPod
     clock: Callable[[], float] = time.time
     notice_s: Mapping[str, float] = field(default_factory=lambda: dict(NOTICE_S))
     _jobs: dict[str, MemberJob] = field(default_factory=dict)
@@ -77,12 +77,12 @@ class Supervisor:
 
     async def wait(self, seconds: float) -> None:
         """Until something has changed, a look has ended, or the time is over."""
-        ends = [asyncio.ensure_future(event.wait()) for event in (self._done, self.store.news)]
+        ends = [asyncio.ensure_future(event.wait()) for event in (self._done, self.store.delivered)]
         await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         for end in ends:
             end.cancel()
         self._done.clear()
-        self.store.news.clear()
+        self.store.delivered.clear()
 
     async def look(self, job: str) -> float | None:
         """Does what is planned for one job, until nothing more can be done now; returns when to look again."""
@@ -167,8 +167,8 @@ class Supervisor:
                 log.info(
                     "notice", pod=f"{pod.namespace}/{pod.name}", cause=given.cause, until=notice.stamp(given.deadline)
                 )
-            case Tell(pod):
-                if not await self.tell(pod.ip):
+            case Notify(pod):
+                if not await self.notify(pod.ip):
                     return False
                 heard: dict[str, str | None] = {notice.HEARD: notice.stamp(self.clock())}
                 self.store.learn_written(await self.member.annotate_pod(pod, heard))

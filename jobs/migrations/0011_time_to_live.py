@@ -15,7 +15,7 @@ _PATHS = {
 
 
 def fill(apps: Apps, editor: BaseDatabaseSchemaEditor) -> None:
-    """Jobs that ended before stay: nobody was told that they would go."""
+    """Jobs that ended before stay: their owners did not know that they would be deleted."""
     rows = apps.get_model("jobs", "Job").objects.exclude(state__in=_ENDED).only("pk", "group", "manifest")
     for job in rows.order_by("pk").iterator(chunk_size=200):
         value: Any = job.manifest

@@ -6,7 +6,7 @@ from jobs.models.job import Job
 
 
 class Notice(models.Model):
-    """A pod was told that its place is taken back."""
+    """A pod was notified that its place is taken back."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="notices", db_index=False)
     attempt = models.PositiveIntegerField()

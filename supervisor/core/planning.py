@@ -42,7 +42,7 @@ class Withdraw:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class Notify:
     pod: PodFacts
 
 
@@ -58,7 +58,7 @@ class Suspend:
     """By the switch of the job itself; its pods are deleted after that."""
 
 
-PodAction = Give | Withdraw | Tell | Delete
+PodAction = Give | Withdraw | Notify | Delete
 Action = PodAction | Suspend
 
 
@@ -140,14 +140,14 @@ def _advance(pod: PodFacts, now: float) -> Iterator[Action]:
     elif pod.how is How.SIGTERM:
         yield Delete(pod, max(int(pod.notice.deadline - now), 1))
     elif pod.heard is None:
-        yield Tell(pod)
+        yield Notify(pod)
 
 
 def _stop(job: JobView, stopping: Notice, now: float) -> Iterator[Action]:
     """The end of a job of which all pods got notice, once the last has left or may not stay. A pod that is being deleted may
     still be saving: to suspend the job would cut its grace period.
     """
-    told = [pod for pod in job.pods if _of_job(pod) and pod.phase not in ("Succeeded", "Failed")]
-    if now >= stopping.deadline or all(pod.has_left for pod in told):
+    asked = [pod for pod in job.pods if _of_job(pod) and pod.phase not in ("Succeeded", "Failed")]
+    if now >= stopping.deadline or all(pod.has_left for pod in asked):
         yield Suspend()
-        yield from (Delete(pod) for pod in told if not pod.leaving)
+        yield from (Delete(pod) for pod in asked if not pod.leaving)

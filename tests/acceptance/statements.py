@@ -11,7 +11,7 @@ GROUNDS = {
     REAL: "the fleet's own services, APIs and rows, whatever the member is; members are simulated",
     SIMULATED: "true of the simulated member only: its operator, scheduler, kubelet or device plugin does it",
     RULES: "read from manifests and decided without a member",
-    CLIENT: "programs that nobody here wrote, unmodified, against the fleet; members are simulated",
+    CLIENT: "unmodified programs of other authors against the fleet; members are simulated",
 }
 
 

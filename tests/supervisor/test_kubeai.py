@@ -15,7 +15,7 @@ def told(answer: Answer, *, times: int = 1) -> list[bool]:
         server = await asyncio.start_server(answer, "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
-            return [await kubeai.tell("127.0.0.1", port) for _ in range(times)]
+            return [await kubeai.notify("127.0.0.1", port) for _ in range(times)]
 
     return asyncio.run(play())
 
@@ -59,7 +59,7 @@ def test_it_is_not_heard_where_nobody_listens():
         port = server.sockets[0].getsockname()[1]
         server.close()
         await server.wait_closed()
-        return await kubeai.tell("127.0.0.1", port)
+        return await kubeai.notify("127.0.0.1", port)
 
     assert not asyncio.run(nowhere())
-    assert not asyncio.run(kubeai.tell(""))
+    assert not asyncio.run(kubeai.notify(""))

@@ -82,7 +82,7 @@ class Clusters(RowKind):
         Column(
             "Reservation",
             lambda shown, now: _reservation(shown),
-            description="Whether it can hold capacity, and is not told otherwise",
+            description="Whether it can hold capacity, and is not set otherwise",
         ),
         Column("Mode", lambda shown, now: shown.get("spec", {}).get("syncMode", "")),
         Column("Ready", lambda shown, now: _ready(shown)),

@@ -1,4 +1,4 @@
-"""``convoy notices``: what the pods of a job were told before their places were taken back, and what they did."""
+"""``convoy notices``: what the pods of a job were notified of before their places were taken back, and what they did."""
 
 from datetime import datetime
 from typing import Annotated

@@ -115,7 +115,9 @@ ET = (
     *RESOURCES,
     _count("--min-workers", "The fewest workers that can train.", 1, least=1),
     _count("--max-workers", "The most workers that can train.", 1000, least=1),
-    _switch("--spot-instance", "Train on spot instances, and be told before they go by the elastic-job-supervisor."),
+    _switch(
+        "--spot-instance", "Train on spot instances, and be notified before they go by the elastic-job-supervisor."
+    ),
     _count("--max-wait-time", "Seconds to wait for quota and room at a stretch; the job then ends. 0: for ever.", 0),
     _text("--job-restart-policy", "Whether the whole job is restarted.", choices=("Never", "OnFailure")),
     _count("--job-backoff-limit", "How often the whole job is restarted.", 6),

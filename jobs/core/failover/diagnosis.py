@@ -1,7 +1,7 @@
 """Says why an attempt failed, from its pods and their logs: a class, the message of the failing rank, and evidence.
 
 The state of pods and nodes comes from the member and is believed. A log comes from the tenant: it can make the cause more exact
-(data, memory) and tell the class, but what it says of hardware does not give the job the larger budget of lost nodes.
+(data, memory) and name the class, but what it says of hardware does not give the job the larger budget of lost nodes.
 """
 
 import signal
@@ -107,7 +107,7 @@ def diagnose(failure: Failure, logs: Sequence[tuple[PodEnd, Finding]]) -> Diagno
 
 
 def _of_pods(failure: Failure, logs: Sequence[tuple[PodEnd, Finding]]) -> Diagnosis:
-    """By the state of the pods alone. The log of the pod that shows the cause is told beside it."""
+    """By the state of the pods alone. The log of the pod that shows the cause is stored beside it."""
     kind = _OF_CAUSE.get(failure.cause, Class.UNKNOWN)
     pod = next(iter(failure.evidence), None)
     if pod is None:

@@ -34,7 +34,7 @@ class Symptom(StrEnum):
     CRASHED = "Crashed"
     """SIGSEGV, SIGABRT and the like: the process ended without an exception."""
     TERMINATED = "Terminated"
-    """SIGTERM: the pod or its launcher was told to stop."""
+    """SIGTERM: the pod or its launcher was asked to stop."""
     EXITED = "Exited"
     """It ended with an exit code of its own, and the log does not say why."""
     PEER_LOST = "PeerLost"

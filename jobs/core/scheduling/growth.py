@@ -98,7 +98,7 @@ def plan_growth(
 
 
 def _use_spare(scheduler: Scheduler, spare: Spare, nominations: Nominations, now: datetime) -> Grown | None:
-    """The largest of its options that is free and that nobody else has a use or a right for."""
+    """The largest of its options that is free and that no other job has a use or a right for."""
     if _is_wanted(scheduler, spare.options[0].gang.leaf):
         return None
     for growth in spare.options:

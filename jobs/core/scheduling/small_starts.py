@@ -1,6 +1,6 @@
 """Waiting gangs that may start with fewer pods than they ask for: the largest size that quota and room allow now.
 
-Pure. It is looked for when a cycle has placed all it could and evicts nobody: what is left is of use to no
+Pure. It is looked for when a cycle has placed all it could and evicts no gang: what is left is of use to no
 whole gang. Nothing is placed here. The gang gets the size, and is offered like any other in the next cycle.
 """
 

@@ -70,7 +70,7 @@ def _is_due(now: datetime) -> Q:
 
 
 def _claim(attempt: Attempt, now: datetime) -> bool:
-    """Moves the next try into the future, so that nobody else makes this one. A worker that dies leaves it to the next try."""
+    """Moves the next try into the future, so that only this worker makes this one. If it dies, the next try is made."""
     retry = now + _RETRY_AFTER[min(attempt.log_tries, len(_RETRY_AFTER) - 1)]
     unclaimed = Attempt.objects.filter(pk=attempt.pk, log_due_at=attempt.log_due_at)
     return unclaimed.update(log_due_at=retry, log_tries=F("log_tries") + 1) == 1
@@ -188,7 +188,7 @@ def _explain(job: Job, attempt: Attempt, diagnosis: Diagnosis, now: datetime) ->
 
 
 def _restart_at_once(job: Job, diagnosis: Diagnosis, now: datetime) -> None:
-    """Makes a job whose policy moves it leave now: its program has not failed, and waiting would help nobody."""
+    """Makes a job whose policy moves it leave now: its program has not failed, and waiting would not help."""
     if job.state == Job.State.BACKOFF:
         message = f"{diagnosis.summary} on {job.cluster}"
         failover.leave(job, Outcome.FAILED, Reason(Code.APPLICATION_UNHEALTHY, message), now)

@@ -1,7 +1,7 @@
 """What follows from notices that a member's supervisor gave: rows, another size, or another place in the queue.
 
 `record` is called with each report of a copy, and writes rows only. `settle` decides afterwards, in a transaction for each job:
-by a task as a hint, and by the sweep. An attempt that was told to stop does not end its job, however its processes exit.
+by a task as a hint, and by the sweep. An attempt that was asked to stop does not end its job, however its processes exit.
 """
 
 from collections import Counter
@@ -121,7 +121,7 @@ def _recent_notices(param: Param) -> QuerySet[Notice, Any]:
 _RECENT_NOTICES = prepared.Rows(_recent_notices)
 
 
-def told_to_stop(keys: Iterable[Key], now: datetime) -> dict[Key, Scope]:
+def attempts_asked_to_stop(keys: Iterable[Key], now: datetime) -> dict[Key, Scope]:
     """Which of these attempts were given notice so recently that their end is an answer to it."""
     wanted = set(keys)
     if not wanted:
@@ -135,7 +135,7 @@ def told_to_stop(keys: Iterable[Key], now: datetime) -> dict[Key, Scope]:
 
 
 def is_answer(scope: Scope | None, phase: Phase) -> bool:
-    """Whether this end is that of an attempt that was told to stop. Where only some pods were, the others may succeed."""
+    """Whether this end is that of an attempt that was asked to stop. Where only some pods were, the others may succeed."""
     return scope is Scope.JOB or (scope is Scope.PODS and phase is Phase.FAILED)
 
 
@@ -171,7 +171,7 @@ def _settle(job: Job, now: datetime) -> bool:
         few = (
             "too few of its pods would be left"
             if stop.scope == Scope.JOB
-            else "it ended when some of its pods were told"
+            else "it ended when some of its pods were asked to stop"
         )
         message = f"{stop.node or 'a place'} on {stop.cluster_name} was reclaimed ({stop.cause}) and {few}"
         preemption.evict_reclaimed(locked, message, now)

@@ -80,7 +80,7 @@ class JobEventHandler:
         )
         state_preservation.keep(cluster_id, _reports(jobs, copies), now)
         batch.timeline += notices.record(cluster_id, _whole(jobs, copies))
-        batch.told = _told(jobs, copies, now)
+        batch.asked_to_stop = _asked_to_stop(jobs, copies, now)
         followed: set[Key] = set()
         for (uid, attempt), copy in copies:
             job = jobs.get(uid)
@@ -141,7 +141,7 @@ class JobEventHandler:
         status_rows.prefetch_related([(job, job.status) for job in jobs.values()], running.restarting)
         batch = StatusBatch(now, restarting=crash_loops.rows(running.restarting), created=running.created)
         ended = [uid for uid, job in jobs.items() if status_rows.phase_of(job, job.status) in FINISHED]
-        batch.told = notices.told_to_stop([(uid, jobs[uid].attempt) for uid in ended], now)
+        batch.asked_to_stop = notices.attempts_asked_to_stop([(uid, jobs[uid].attempt) for uid in ended], now)
         state_preservation.keep(cluster_id, [(jobs[uid], attempt, {}) for uid, attempt in keys if uid in jobs], now)
         for job in jobs.values():
             numbers = parts.counting(job.shares, job.attempt)
@@ -177,13 +177,15 @@ def _whole(jobs: Mapping[UUID, Job], copies: Iterable[member_copies.Copy]) -> li
     ]
 
 
-def _told(jobs: Mapping[UUID, Job], copies: Iterable[member_copies.Copy], now: datetime) -> Mapping[Key, Scope]:
+def _asked_to_stop(
+    jobs: Mapping[UUID, Job], copies: Iterable[member_copies.Copy], now: datetime
+) -> Mapping[Key, Scope]:
     ended = [
         key
         for key, copy in copies
         if key[0] in jobs and status_rows.phase_of(jobs[key[0]], copy.get("status") or {}) in FINISHED
     ]
-    return notices.told_to_stop(ended, now)
+    return notices.attempts_asked_to_stop(ended, now)
 
 
 def _pods_seen(job: Job, attempt: int, running: RunningPods, batch: StatusBatch) -> PodsSeen:
@@ -241,7 +243,7 @@ def _apply_status(job: Job, status: Manifest, running: int, batch: StatusBatch) 
     state = registry.kind_of(job.api_version, job.kind).read_status(status, running)
     if job.state in _STOPPING and state.phase is not Phase.SUCCEEDED:
         return
-    if state.phase in FINISHED and notices.is_answer(batch.told.get((job.uid, job.attempt)), state.phase):
+    if state.phase in FINISHED and notices.is_answer(batch.asked_to_stop.get((job.uid, job.attempt)), state.phase):
         notices.note_stopped(job, job.attempt, batch.now)
         return
     before = (job.state, job.status, job.reason, job.unhealthy_since)
@@ -272,7 +274,7 @@ def _apply_earlier_success(job: Job | None, attempt: int, cluster_id: int, copy:
         or job.shares
         or attempt >= job.attempt
         or status_rows.phase_of(job, copy.get("status") or {}) is not Phase.SUCCEEDED
-        or notices.is_answer(batch.told.get((job.uid, attempt)), Phase.SUCCEEDED)
+        or notices.is_answer(batch.asked_to_stop.get((job.uid, attempt)), Phase.SUCCEEDED)
     ):
         return
     if not returns.retract_later(job, attempt, cluster_id, batch.now):
@@ -374,7 +376,7 @@ def _apply_final_reports(cluster_id: int, copies: Sequence[tuple[Key, Manifest]]
     status_rows.prefetch_related(
         [(jobs[uid], copy.get("status") or {}) for (uid, _), copy in copies if uid in jobs], ()
     )
-    batch = StatusBatch(now, told=_told(jobs, copies, now))
+    batch = StatusBatch(now, asked_to_stop=_asked_to_stop(jobs, copies, now))
     state_preservation.keep(cluster_id, _reports(jobs, copies), now)
     for (uid, attempt), copy in copies:
         job, status = jobs.get(uid), copy.get("status") or {}
@@ -416,8 +418,8 @@ def _lose_copy(job: Job, work: QuerySet[Work], now: datetime) -> None:
     The job moves to another cluster, unless its pods show that it has succeeded or its failure is already recorded.
     """
     has_failed = job.state == Job.State.BACKOFF
-    told = notices.told_to_stop([(job.uid, job.attempt)], now).get((job.uid, job.attempt))
-    if job.state in Job.ON_MEMBER and _pods_succeeded(job) and not notices.is_answer(told, Phase.SUCCEEDED):
+    asked_to_stop = notices.attempts_asked_to_stop([(job.uid, job.attempt)], now).get((job.uid, job.attempt))
+    if job.state in Job.ON_MEMBER and _pods_succeeded(job) and not notices.is_answer(asked_to_stop, Phase.SUCCEEDED):
         _end_by_pods(job, now)
     elif job.state in Job.ON_MEMBER and not has_failed:
         transitions.move_works(work, WorkEvent.VANISHED, due_at=now)

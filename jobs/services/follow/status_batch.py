@@ -33,8 +33,8 @@ class StatusBatch:
     """Pods that have restarted too often."""
     created: Mapping[Key, int] = field(default_factory=dict)
     """The number of pods of each attempt that have not ended."""
-    told: Mapping[Key, Scope] = field(default_factory=dict)
-    """The attempts that were told to stop, of those that this batch reports as ended."""
+    asked_to_stop: Mapping[Key, Scope] = field(default_factory=dict)
+    """The attempts that were asked to stop, of those that this batch reports as ended."""
     failed: list[tuple[Job, Failure]] = field(default_factory=list)
     changed: list[Job] = field(default_factory=list)
     started: list[Job] = field(default_factory=list)

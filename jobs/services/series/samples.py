@@ -25,7 +25,7 @@ def take() -> Samples:
 
 
 def _supply() -> Samples:
-    """Of nodes that are ready and schedulable. Those of clusters that do not answer count apart: nobody can use them."""
+    """Of nodes that are ready and schedulable. Those of clusters that do not answer count apart: no job can use them."""
     labels = {f"model{i}": KT(f"labels__{label}") for i, label in enumerate(MODEL_LABELS)}
     fields = ("cluster__name", "cluster__state", "ready", "unschedulable", *labels, "allocatable", "requested")
     kinds = Node.objects.order_by().annotate(**labels).values_list(*fields).annotate(Count("pk"))

@@ -186,7 +186,7 @@ def _surplus_reclaim(surplus: Surplus) -> dict[str, Any]:
 
 
 def evict_reclaimed(job: Job, message: str, now: datetime) -> None:
-    """Evicts a locked job whose pods have been told to stop in its member, and have: it is queued again where it stood."""
+    """Evicts a locked job whose pods were asked to stop in its member, and have stopped: it is queued again where it stood."""
     about = {"job": 0, "by": "its cluster", "to": "", "cause": "NodeReclaimed", "path": job.leaf}
     _evict([(job, {**about, "message": message})], now)
 
