@@ -69,7 +69,7 @@ class Opening:
 
 
 class Node(Protocol):
-    """As `quotas.core.tree.Node`, which knows this module."""
+    """As `quotas.core.trees.tree.Node`, which knows this module."""
 
     @property
     def path(self) -> str: ...
