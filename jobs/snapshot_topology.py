@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import Q
+
 from fleet.errors import FieldFault
 from fleet.models import Cluster, Node
 from jobs.core.manifest_fields import Faults
@@ -56,7 +58,9 @@ def whereabouts() -> Whereabouts:
 
 def tables() -> dict[str, dict[str, Place]]:
     """The table by entry. Invalid lines were reported when it was applied, and are skipped."""
-    found = Dependent.objects.filter(kind="ConfigMap", namespace__in=NAMESPACES, name=network.TABLE)
+    # In the clusters' own namespace only those who may have ever written; elsewhere a row of before counts once they write it.
+    written_by_admin = Q(moves_nodes=True) | Q(namespace=NAMESPACES[0])
+    found = Dependent.objects.filter(written_by_admin, kind="ConfigMap", namespace__in=NAMESPACES, name=network.TABLE)
     row = min(found, key=lambda row: NAMESPACES.index(row.namespace), default=None)
     data = row.manifest.get("data") if row else None
     if not isinstance(data, dict):

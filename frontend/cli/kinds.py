@@ -69,6 +69,11 @@ def _job_state(item: Item, now: datetime) -> str:
     return "Deleting" if item.get("deleting_at") else str(item.get("state", ""))
 
 
+def _upstream_state(item: Item, now: datetime) -> str:
+    """In the words of the kind's own controller, which knows no queue: a job that waits is Created."""
+    return _UPSTREAM_STATES.get(str(item.get("state", "")), "Created")
+
+
 def policy_name(item: Item) -> str:
     return str((item.get("policy") or {}).get("name", ""))
 
@@ -146,8 +151,13 @@ _JOB: dict[str, Cell] = {
     "DURATION": _job_age,
     "AGE": age("created_at"),
 }
-_FIRST = ("NAME", "STATE", "AGE")
-_JOB_OF_KIND = {**{head: _JOB[head] for head in _FIRST}, **{head: _JOB[head] for head in _JOB if head != "KIND"}}
+_UPSTREAM_STATES = {
+    **{state: state for state in ("Running", "Suspended", "Succeeded", "Failed")},
+    **{"Reclaiming": "Running", "Backoff": "Restarting"},
+}
+_FIRST: dict[str, Cell] = {"NAME": _JOB["NAME"], "STATE": _upstream_state, "AGE": _JOB["AGE"]}
+_ADDED: dict[str, Cell] = {head: cell for head, cell in _JOB.items() if head not in ("KIND", *_FIRST)}
+_JOB_OF_KIND: dict[str, Cell] = {**_FIRST, "FLEET STATE": _JOB["STATE"], **_ADDED}
 """Where the kind was asked for, as kubectl prints it, and then what the fleet adds."""
 _JOB_WIDE: dict[str, Cell] = {
     "ATTEMPT": value("attempt"),

@@ -74,6 +74,12 @@ def _read_scheduling(spec: Manifest, path: str, faults: Faults) -> None:
             "is not supported: prefer it (preferredDuringScheduling...), or keep the gang together by the job's annotation"
             " convoy.dev/topology: required",
         )
+    if spec.get("resourceClaims"):
+        faults.add(
+            f"{path}.resourceClaims",
+            "is not supported: no quota counts the devices of a claim. Ask for them as a resource such as nvidia.com/gpu,"
+            " which a DeviceClass can have as its extendedResourceName",
+        )
     for index, each in enumerate(spec.get("topologySpreadConstraints") or ()):
         if isinstance(each, dict) and each.get("whenUnsatisfiable") != "ScheduleAnyway":
             faults.add(

@@ -26,6 +26,8 @@ class Dependent(models.Model):
     """Empty for a kind that lives in none."""
     name = models.CharField(max_length=253)
     manifest = EncryptedJSONField()
+    moves_nodes = models.BooleanField(default=False, db_default=False)
+    """Of a table of switches: written by someone who may say where the nodes of all tenants are."""
     generation = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField()
     resource_version = models.BigIntegerField(default=0)

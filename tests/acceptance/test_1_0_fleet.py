@@ -230,10 +230,13 @@ def test_1_0_13_what_a_job_refers_to_is_there_before_its_pods_and_gone_with_the_
     world.until(lambda: not made(), "they are gone with the last")
 
 
-def test_1_0_14_and_15_get_and_describe_show_created_before_release_and_the_binding_after(world, ada):
+def test_1_0_14_and_15_get_and_describe_show_created_before_release_and_the_binding_after(world, ada, convoy):
     world.apply(POLICY, pytorch_job("pytorch-test", duration="10h"))
     header, row = cells(ada.says("get", "pytorchjob"))
     assert (header, row[:2]) == (["NAME", "STATE", "AGE"], ["pytorch-test", "Created"]) and AGE.fullmatch(row[2])
+    header, row = cells(convoy("get", "pytorchjob").out)
+    assert header[:5] == ["NAME", "STATE", "AGE", "FLEET", "STATE"] and AGE.fullmatch(row[2])
+    assert [*row[:2], row[3]] == ["pytorch-test", "Created", "Queued"]
     world.member("north", 8)
     world.expect("pytorch-test", "Running")
     told = ada.says("describe", "pytorchjob", "pytorch-test")

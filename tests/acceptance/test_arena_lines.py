@@ -39,7 +39,9 @@ def pasted(convoy, step: Step) -> str:
     return said.out
 
 
-def test_1_1_11_the_elastic_job_of_the_document_is_submitted_as_it_is_written_there(world, convoy, admin, tmp_path):
+def test_1_1_11_and_12_the_elastic_job_of_the_document_is_submitted_as_it_is_written_there(
+    world, convoy, admin, tmp_path
+):
     world.member("north", 0, 8, 1, time_scale=SLOW)
     labels = {"metadata": {"labels": {"instance_type": "spot-launcher"}}}
     world.clients["north"].merge_patch(NODES.path(name="north-pool0-0"), labels)
@@ -60,6 +62,7 @@ def test_1_1_11_the_elastic_job_of_the_document_is_submitted_as_it_is_written_th
     assert [row[4] for row in page[9:]] == ["1"] * 8
     launcher = next(pod for pod in world.pods("north") if pod["metadata"]["name"].endswith("-launcher"))
     assert launcher["spec"]["nodeName"] == "north-pool0-0"
+    assert printed_by(launcher) == "--log-level DEBUG --verbose -np 8 --min-np 1 --max-np 128"
     secrets = [
         each["metadata"]["name"] for each in world.clients["north"].list("/api/v1/namespaces/default/secrets")["items"]
     ]
@@ -105,6 +108,17 @@ def test_1_3_3_and_10_the_mpi_jobs_of_the_document_are_submitted_shown_and_follo
             assert f"training job {name} has been deleted" in arena("delete", name)
             assert all(f"{name}-launcher-" in line for line in log.stdout)
     assert arena("prune", "--since", "10h") == "No job need to be deleted\n"
+
+
+def printed_by(launcher: dict) -> str:
+    """The options of its program as the shell in the pod expands them: its command, with an echo in the program's place."""
+    [container] = launcher["spec"]["containers"]
+    shell, option, line = [*container["command"], *container.get("args", [])]
+    assert "-np $((${workers}*${gpus}))" in line
+    env = {each["name"]: each["value"] for each in container["env"] if "value" in each}
+    line = line.replace("horovodrun", "echo", 1)
+    done = subprocess.run([shell, option, line], env=env, capture_output=True, text=True, timeout=20, check=True)
+    return done.stdout.partition(" --host-discovery-script")[0].strip()
 
 
 def running(world, name: str) -> bool:

@@ -406,8 +406,20 @@ def _write_policy(document: _Document, by: str, now: datetime) -> Applied:
 def _write_dependent(document: _Document, by: str, now: datetime) -> Applied:
     actions.require_may_move_nodes(document.kind, document.namespace, document.name, by)
     applied = _write_row(Dependent, document, now)
+    if snapshot_topology.concerns(document.kind, document.namespace, document.name):
+        applied = _admit_table(document, applied, now)
     volume_claims.written(document.manifest, now)
     return applied
+
+
+def _admit_table(document: _Document, applied: Applied, now: datetime) -> Applied:
+    """The table of switches counts from now on, also if it was there unchanged: another user may have stored it."""
+    row = Dependent.objects.get(uid=applied.uid)
+    if row.moves_nodes:
+        return applied
+    row.moves_nodes = True
+    row.save(update_fields=["moves_nodes"])
+    return applied if applied.action != "unchanged" else _announced(document, row, journal.Action.MODIFIED, now)
 
 
 def _write_row(model: type[Policy] | type[Dependent], document: _Document, now: datetime) -> Applied:

@@ -36,6 +36,7 @@ def fields(body: dict) -> list[str]:
             "topologySpreadConstraints[0].whenUnsatisfiable",
         ),
         ({"topologySpreadConstraints": [SPREAD]}, "topologySpreadConstraints[0].whenUnsatisfiable"),
+        ({"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "two-gpus"}]}, "resourceClaims"),
     ],
 )
 def test_it_is_refused_with_its_field(spec, field):
@@ -47,7 +48,7 @@ def test_it_is_refused_with_its_field(spec, field):
     [
         {"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}},
         {"topologySpreadConstraints": [{**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"}]},
-        {"topologySpreadConstraints": None, "affinity": None},
+        {"topologySpreadConstraints": None, "affinity": None, "resourceClaims": None},
     ],
 )
 def test_what_is_only_preferred_is_taken(spec):

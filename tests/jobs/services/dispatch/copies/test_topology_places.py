@@ -82,6 +82,19 @@ def test_a_jobs_wish_is_kept_with_its_roles_and_a_strange_one_refused(db):
         apply(pytorch_job("other", **{"kueue.x-k8s.io/podset-required-topology": "row"}))
 
 
+def test_a_table_in_dlrover_that_another_user_stored_before_the_upgrade_counts_once_an_admin_writes_it(north):
+    guide = table(topology_config="asw-9 psw-9 10.0.0.1").replace("kube-system", "dlrover")
+    manifest = yaml.safe_load(guide)
+    metadata = {key: manifest["metadata"][key] for key in ("name", "namespace")}
+    Dependent.objects.create(kind="ConfigMap", manifest=manifest, created_at=timezone.now(), **metadata)
+    cache = SchedulerCache()
+    cache.refresh(timezone.now())
+    assert place(north) == ("z", "", "r")
+    apply(guide)
+    assert place(north)[1:] == ("psw-9", "asw-9")
+    assert ("z", "psw-9") in cache.refresh(timezone.now()).places.engine.fleet.sites["north"].domains
+
+
 def test_the_table_may_stand_where_the_guide_of_dlrover_has_it_and_that_of_the_clusters_goes_first(north):
     guide = table(topology_config="asw-9 psw-9 10.0.0.1").replace("kube-system", "dlrover")
     apply(guide)
