@@ -227,8 +227,14 @@ def load_quota(charges: Iterable[Charge] | None = None) -> Quota | None:
     rows = _closing(_CLOSED)
     modest = {row.path: row.spent for row in rows if row.spent and row.spent["when"] == WhenSpent.BORROW_NOTHING}
     open_now = window_trees.with_amounts(tree, quotas.window_amounts(rows))
-    ledger = ledger_of(without_borrowing(open_now, modest), charges)
+    ledger = ledger_of(without_borrowing(open_now, modest, _offered() if modest else ()), charges)
     return Quota(ledger, version, _closed_below(tree, rows, _CLOSED, _SPENT), modest, tree)
+
+
+def _offered() -> set[str]:
+    """The resources that nodes have."""
+    kinds: Iterable[Mapping[str, int]] = Node.objects.order_by().values_list("allocatable", flat=True).distinct()
+    return {name for allocatable in kinds for name in allocatable}
 
 
 def tree_version() -> int:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from quotas.core.accounts.budget_accounts import Account, counts, without_borrowing
 from quotas.core.accounts.ledger import Ledger
 from quotas.core.queues.admission import Bound, Refused
 from quotas.core.queues.fair_share import Behind
@@ -19,7 +20,11 @@ from quotas.core.reclaiming.candidates import Running
 from quotas.core.reclaiming.excess import Cause, Overrun, Surplus
 from quotas.core.reclaiming.victims import Reclaim
 from quotas.core.simulation import Job, NoPlace, Places, Settled, place_anywhere, simulate_to_fixpoint
+from quotas.core.trees.budgets import WhenSpent
 from quotas.core.trees.tree import ExcessPolicy, Tree
+
+BUDGET_SPENT = "BudgetSpent"
+_CLOSING = (WhenSpent.WAIT, WhenSpent.STOP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,19 @@ class Side:
     tree: Tree
     running: Sequence[Running] = ()
     waiting: Sequence[Unit] = ()
+    spent: Sequence[Account] = ()
+    """The budgets of the tree that are used up."""
+
+    def spent_for(self, leaf: str, *policies: WhenSpent) -> Account | None:
+        """The used-up budget of the leaf or a node above that says one of these."""
+        return next(
+            (
+                each
+                for each in self.spent
+                if each.budget.when_spent in policies and f"{leaf}/".startswith(f"{each.path}/")
+            ),
+            None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,21 +146,41 @@ class _Outcome:
 
 
 def _simulate_side(side: Side, now: datetime, places: Places) -> _Outcome:
-    ledger = Ledger.from_charges(side.tree, (job.charge for job in side.running))
-    evicted = {surplus.job.key: surplus for surplus in excess.plan_evictions(ledger, side.running)}
+    modest = [each.path for each in side.spent if each.budget.when_spent is WhenSpent.BORROW_NOTHING]
+    stopped = {job.key: account for job in side.running if (account := side.spent_for(job.leaf, WhenSpent.STOP))}
+    closed = {unit.id: account for unit in side.waiting if (account := side.spent_for(unit.leaf, *_CLOSING))}
+    running = [job for job in side.running if job.key not in stopped]
+    waiting = {unit.id: unit for unit in side.waiting if unit.id not in closed}
+    ledger = Ledger.from_charges(without_borrowing(side.tree, modest), (job.charge for job in running))
+    evicted = {surplus.job.key: surplus for surplus in excess.plan_evictions(ledger, running)}
     for surplus in evicted.values():
         ledger.release(surplus.job.charge)
-    jobs = [Job(_unit_of(job)) if job.key in evicted else _as_running_job(job) for job in side.running]
-    settled = simulate_to_fixpoint(ledger, [*jobs, *(Job(unit) for unit in side.waiting)], now, places)
-    waiting = {unit.id: unit for unit in side.waiting}
+    jobs = [Job(_unit_of(job)) if job.key in evicted else _as_running_job(job) for job in running]
+    settled = simulate_to_fixpoint(ledger, [*jobs, *map(Job, waiting.values())], now, places)
+    budgets = {each.path: each for each in side.spent}
     return _Outcome(
         {key: waiting[key] for key in settled.running if key in waiting},
-        {unit.id: _waiting_line(unit, answer) for unit, answer in settled.waits},
-        {key: _evicted_line(surplus) for key, surplus in evicted.items()} | _reclaimed_lines(side, settled),
+        {unit.id: _waiting_line(unit, answer, budgets) for unit, answer in settled.waits}
+        | {unit.id: _spent_line(unit, closed[unit.id]) for unit in side.waiting if unit.id in closed},
+        {key: _evicted_line(surplus) for key, surplus in evicted.items()}
+        | _reclaimed_lines(side, settled)
+        | {
+            job.key: _stopped_line(job, BUDGET_SPENT, stopped[job.key].message)
+            for job in side.running
+            if job.key in stopped
+        },
     )
 
 
-def _waiting_line(unit: Unit, answer: Refused | Behind | NoPlace) -> Line:
+def _spent_line(unit: Unit, account: Account) -> Line:
+    return Line(unit.id, unit.leaf, BUDGET_SPENT, account.message)
+
+
+def _waiting_line(unit: Unit, answer: Refused | Behind | NoPlace, budgets: Mapping[str, Account]) -> Line:
+    if isinstance(answer, Refused) and answer.bound is Bound.MAX and counts(answer.resource):
+        account = budgets.get(answer.path)
+        if account is not None and account.budget.when_spent is WhenSpent.BORROW_NOTHING:
+            return _spent_line(unit, account)
     named = (answer.blocker,) if isinstance(answer, Behind) else ()
     return Line(unit.id, unit.leaf, answer.code, answer.message, named=named)
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from fleet.core import devices
 from quotas.core.trees.budgets import Budget
 from quotas.core.trees.flavors import GPU, flavor_of
 from quotas.core.trees.tree import ExcessPolicy, Node, Tree
@@ -90,16 +91,24 @@ def begin_of_longest(tree: Tree | None, now: datetime) -> datetime | None:
     return min((budget.per.bounds(now)[0] for budget in budgets if budget is not None), default=None)
 
 
-def without_borrowing(tree: Tree, paths: Collection[str]) -> Tree:
-    """The tree, in which these nodes may use their min of GPUs and no more. What they use above it goes on."""
+def counts(resource: str) -> bool:
+    """Whether what is used of the resource counts for budgets: devices of every vendor, and their memory."""
+    return resource in (GPU, devices.MEMORY, devices.COUNT) or flavor_of(resource) != "" or devices.is_device(resource)
+
+
+def without_borrowing(tree: Tree, paths: Collection[str], offered: Iterable[str] = ()) -> Tree:
+    """The tree, in which these nodes may use their min of devices and no more. What they use above it goes on.
+
+    ``offered``: resources that the fleet has, whether or not the tree names them.
+    """
     if not paths:
         return tree
-    return replace(tree, nodes=tuple(_at_min(node) if node.path in paths else node for node in tree.nodes))
+    counted = {GPU} | {name for name in (*tree.resources, *offered) if counts(name)}
+    return replace(tree, nodes=tuple(_at_min(node, counted) if node.path in paths else node for node in tree.nodes))
 
 
-def _at_min(node: Node) -> Node:
-    gpus = {name for name in (*node.min, *node.max, GPU) if name == GPU or flavor_of(name)}
-    most = {**node.max, **{name: node.min.get(name, 0) for name in gpus}}
+def _at_min(node: Node, counted: Collection[str]) -> Node:
+    most = {**node.max, **{name: node.min.get(name, 0) for name in counted}}
     return replace(node, max=most, attributes=replace(node.attributes, excess=ExcessPolicy.WAIT))
 
 

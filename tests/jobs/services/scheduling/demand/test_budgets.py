@@ -7,6 +7,7 @@ from random import Random
 import pytest
 import yaml
 
+from fleet.models import Node
 from jobs import snapshot
 from jobs.models import Attempt, DeletedUse, Job
 from jobs.services.failover import failover
@@ -17,7 +18,7 @@ from jobs.services.scheduling.demand import budgets, queueing
 from jobs.services.submission import manifests, submit
 from jobs.services.submission.changes import actions
 from quotas.models import Queue
-from quotas.services import trees, views
+from quotas.services import previews, trees, views
 from tests.quotas.core.builders import manifest, quota
 from tests.support import books
 from tests.support.people import person
@@ -211,6 +212,48 @@ def test_an_edit_warns_of_a_budget_that_is_spent_already():
     placed("first", 8, NOON)
     [warning] = tree(4, now=NOON + HOUR).warnings
     assert warning.endswith(": nothing starts there until then") and "8.0 of 4 GPU-hours of this month" in warning
+
+
+@pytest.mark.parametrize(("when", "hours_allowed", "starts", "waits", "stopped"), [
+    ("Wait", 8, [], {"PyTorchJob default/small": "BudgetSpent", "PyTorchJob default/big": "BudgetSpent"}, []),
+    ("BorrowNothing", 8, [], {"PyTorchJob default/big": "BudgetSpent"}, []),
+    ("Stop", 8, [], {"PyTorchJob default/small": "BudgetSpent", "PyTorchJob default/big": "BudgetSpent"},
+     ["PyTorchJob default/first"]),
+    ("Stop", 9, [], {}, []),
+])  # fmt: skip
+def test_the_preview_lists_the_jobs_that_a_spent_budget_keeps_waiting_or_stops(
+    when, hours_allowed, starts, waits, stopped
+):
+    tree(1000, low=10)
+    placed("first", 8, NOON)
+    for name, devices in (("small", 2), ("big", 4)):
+        submitted(name, devices, NOON)
+    row = trees.queries.tree_row()
+    body = {**row.manifest, "spec": json.loads(json.dumps(row.manifest["spec"]))}
+    stated = {"nvidia.com/gpu-hours": hours_allowed, "per": "month", "when-spent": when}
+    body["spec"]["root"]["children"][0]["attributes"]["budget"] = json.dumps(stated)
+    effect = previews.of_manifest(body, by="system", now=NOON + HOUR).effect
+    assert [line.job for line in effect.starts] == starts and {line.job: line.code for line in effect.waits} == waits
+    assert [(line.job, line.code) for line in effect.reclaimed] == [(job, "BudgetSpent") for job in stopped]
+    back = previews.of_manifest(row.manifest, by="system", now=NOON + HOUR).effect
+    assert not (back.starts or back.waits or back.reclaimed)
+
+
+def test_with_borrow_nothing_devices_of_other_vendors_are_not_borrowed_either():
+    """Of a vendor that the tree does not even name."""
+    node = Node.objects.get()
+    node.allocatable |= {"amd.com/gpu": 8}
+    node.save(update_fields=["allocatable"])
+    tree(8, when="BorrowNothing", low=10)
+    placed("first", 8, NOON)
+    later = NOON + HOUR
+    reviewed(later)
+    text = pytorch_job("other", workers=0, gpus=1).replace("nvidia.com/gpu", "amd.com/gpu")
+    submit.apply(manifests.parse(text.encode()), by="ada", now=later)
+    cycle(later)
+    assert waits_for("other") == "BudgetSpent"
+    reviewed(NOON.replace(month=4, day=1, hour=0))
+    assert waits_for("other") == "Placed"
 
 
 def test_a_review_costs_no_statement_without_a_budget_but_the_look(django_assert_max_num_queries):
