@@ -8,12 +8,12 @@ from django.utils import timezone
 
 from fleet.kube.resources import POD_GROUPS, PYTORCH_JOBS
 from fleet.member.errors import MemberChanged
-from fleet.models import Identity
+from fleet.models import Event, Identity
 from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.life.works import WorkEvent
 from jobs.core.reasons import Code, Reason
 from jobs.kinds import registry
-from jobs.models import Job, Work
+from jobs.models import Attempt, Job, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.dispatch.members import member_objects
 from jobs.services.failover import failover
@@ -286,3 +286,27 @@ def test_a_copy_that_had_succeeded_before_it_was_to_be_suspended_is_believed_and
     member.work(PYTORCH_JOBS)
     assert (books.job("llama").state, Work.objects.get().state) == ("Succeeded", "Applied")
     assert north.get(PATH) == before
+
+
+@pytest.mark.parametrize("result", ["sent", "refused"])
+def test_a_sender_that_has_lost_its_claim_records_nothing(member, result):
+    late, job = sending(), books.job("llama")
+    Work.objects.update(claim="another worker")
+    before = Work.objects.values().get(), Job.objects.values().get(), Attempt.objects.values().get()
+    if result == "sent":
+        dispatcher._mark_sent(late, job, timezone.now(), ())
+    else:
+        dispatcher._mark_refused(late, job, "no such namespace", timezone.now())
+    assert (Work.objects.values().get(), Job.objects.values().get(), Attempt.objects.values().get()) == before
+
+
+def test_the_refusal_of_a_former_attempt_moves_nobody(member):
+    late = sending()
+    Job.objects.update(attempt=2)
+    dispatcher._mark_refused(late, books.job("llama"), "no such namespace", timezone.now())
+    assert (books.job("llama").state, books.job("llama").attempt, Work.objects.get().state) == (
+        "Placed",
+        2,
+        "Withdrawing",
+    )
+    assert not Event.objects.filter(reason="SyncWorkFailed").exists()

@@ -124,8 +124,11 @@ def test_it_adopts_nothing_of_a_cluster_that_is_to_be_left_still(policy):
     assert books.job("llama").state in Job.WAITING and not Event.objects.filter(reason="StaysOnCluster").exists()
 
 
-@pytest.mark.parametrize("condition", ["Running", "Restarting", "Failed"])
-def test_a_report_of_the_former_attempt_says_nothing_of_the_current_one(policy, condition):
+@pytest.mark.parametrize(
+    ("condition", "report"),
+    [("Running", "on_update"), ("Restarting", "on_update"), ("Failed", "on_update"), ("Failed", "on_delete")],
+)
+def test_a_report_of_the_former_attempt_says_nothing_of_the_current_one(policy, condition, report):
     lost(policy)
     former = books.copy("llama", {"conditions": [{"type": condition, "status": "True"}]})
     books.a_cluster("south", gpus=3)
@@ -133,10 +136,32 @@ def test_a_report_of_the_former_attempt_says_nothing_of_the_current_one(policy, 
     books.sent()
     Job.objects.update(state="Dispatched")
     north(Cluster.State.READY)
-    JobEventHandler().on_update(Cluster.objects.get(name="north").pk, books.resource("llama"), [former], timezone.now())
+    where = Cluster.objects.get(name="north").pk
+    getattr(JobEventHandler(), report)(where, books.resource("llama"), [former], timezone.now())
     job = books.job("llama")
     assert (job.state, job.attempt, str(job.cluster), job.unhealthy_since) == ("Dispatched", 2, "south", None)
     assert job.status != former["status"] and works() == {1: "Withdrawing", 2: "Applied"}
+
+
+def test_a_former_attempt_whose_copy_is_missing_moves_nobody(policy):
+    lost(policy)
+    books.a_cluster("south", gpus=3)
+    assert cycle() == 1
+    Work.objects.update(state="Applied")
+    Job.objects.update(state="Dispatched")
+    job, where = books.job("llama"), Cluster.objects.get(name="north").pk
+    JobEventHandler().on_resync(where, books.resource("llama"), [(job.uid, 1)], timezone.now())
+    assert (books.job("llama").state, books.job("llama").attempt) == ("Dispatched", 2)
+    assert Attempt.objects.get(number=2).outcome == ""
+
+
+def test_a_copy_that_is_missing_while_it_is_being_removed_was_deleted_by_nobody_else(policy):
+    job = running(policy)
+    later = timezone.now() + timedelta(minutes=5)
+    Work.objects.update(state="Withdrawing", due_at=later)
+    JobEventHandler().on_resync(Cluster.objects.get().pk, books.resource("llama"), [(job.uid, 1)], timezone.now())
+    assert (books.job("llama").state, Attempt.objects.get().outcome) == ("Running", "")
+    assert works() == {1: "Withdrawing"} and Work.objects.get().due_at < later
 
 
 def test_a_decision_about_the_former_attempt_moves_nobody(policy):

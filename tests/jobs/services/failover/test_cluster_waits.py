@@ -11,7 +11,7 @@ from fleet.services.clusters import clusters
 from jobs.core.life.works import WorkEvent
 from jobs.core.policies import propagation
 from jobs.core.reasons import Code
-from jobs.models import Work
+from jobs.models import Job, Work
 from jobs.services.dispatch import dispatcher
 from jobs.services.follow.timeouts import health
 from jobs.services.inspect import departures
@@ -150,6 +150,16 @@ def test_a_resumed_job_is_not_sent_while_its_former_copy_may_run():
     assert Work.objects.get(attempt=2).state == "Pending"
     reason = books.job("llama").reason
     assert reason["code"] == Code.WAITING_FOR_PURGE and "north" in reason["message"] and "Unknown" in reason["message"]
+
+
+def test_an_older_copy_in_the_same_cluster_is_waited_for_whatever_the_policy_says():
+    """To be sent, the next attempt needs that cluster to answer, and then the older one runs."""
+    lost_cluster.running(policy("Replace"))
+    lost_cluster.north(Cluster.State.UNKNOWN)
+    Job.objects.update(attempt=2)
+    older = Work.objects.get()
+    newer = Work(job_uid=older.job_uid, attempt=2, cluster_id=older.cluster_id)
+    assert works.older_copy(newer, books.job("llama"), may_run=lambda copy: False) == older
 
 
 def test_a_policy_with_another_value_is_refused():
