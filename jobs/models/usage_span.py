@@ -10,7 +10,10 @@ class UsageSpan(models.Model):
     number = models.PositiveIntegerField()
     """Of the attempt; 0: the job waited."""
     kind = models.CharField(max_length=16)
-    """`jobs.core.explain.timeline.Owner`: member, image or running of an attempt; who held the job up while it waited."""
+    """`jobs.core.explain.timeline.Owner`: member, image or running of an attempt; who held the job up while it waited.
+
+    Of a run that was cut short, where it is known until when it had saved its work: ``saved`` and ``unsaved``, not running.
+    """
     begin = models.DateTimeField()
     end = models.DateTimeField(db_index=True)
     gpus = models.PositiveIntegerField()

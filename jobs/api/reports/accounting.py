@@ -40,6 +40,12 @@ class AccountingSerializer(serializers.Serializer[Any]):
         help_text="running, in attempts that failed, were lost with their cluster or ran out of time"
     )
     stopped_gpu_hours = serializers.FloatField(help_text="running, in attempts that a user suspended or deleted")
+    unsaved_gpu_hours = serializers.FloatField(
+        help_text="of those preempted and lost, after the attempt last saved its work, where that is known"
+    )
+    unknown_gpu_hours = serializers.FloatField(
+        help_text="of those preempted and lost, in attempts of which it is not known whether they saved their work"
+    )
     goodput = serializers.FloatField(allow_null=True, help_text="useful_gpu_hours / gpu_hours; null: there are none")
     cost = serializers.FloatField(help_text="by the prices in the labels of clusters, in the operator's currency")
     unpriced_gpu_hours = serializers.FloatField(help_text="without a known price, and not in the cost")
@@ -97,6 +103,8 @@ def _row(name: str, sums: Sums) -> dict[str, Any]:
         "name": name,
         "gpu_hours": _hours(sums.total),
         **{f"{part}_gpu_hours": _hours(getattr(sums, part)) for part in parts},
+        "unsaved_gpu_hours": _hours(sums.unsaved),
+        "unknown_gpu_hours": _hours(sums.unknown),
         "goodput": None if sums.goodput is None else round(sums.goodput, 6),
         "cost": round(sums.cost, 4),
         "unpriced_gpu_hours": _hours(sums.unpriced),

@@ -10,6 +10,9 @@ from jobs.core.failover.rules import Outcome
 
 ATTEMPT = (Owner.MEMBER, Owner.IMAGE, Owner.RUNNING)
 """Kinds of spans in which an attempt has its GPUs."""
+SAVED, UNSAVED = "saved", "unsaved"
+"""Kinds of spans of a run that was cut short, where it is known until when it had saved its work: until then, and since."""
+_RUNS = (Owner.RUNNING, SAVED, UNSAVED)
 _LOST = frozenset({Outcome.FAILED, Outcome.REFUSED, Outcome.LOST, Outcome.VANISHED, Outcome.TIMED_OUT})
 _STOPPED = frozenset({Outcome.SUSPENDED, Outcome.DELETED, Outcome.SUPERSEDED})
 
@@ -46,6 +49,10 @@ class Sums:
     """Running, in attempts that failed, were lost with their cluster, or ran out of time."""
     stopped: int = 0
     """Running, in attempts that a user stopped."""
+    unsaved: int = 0
+    """Of `preempted` and `lost`, after the attempt last saved its work, where that is known."""
+    unknown: int = 0
+    """Of `preempted` and `lost`, in attempts of which it is not known whether they saved their work."""
     waited: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     """By who held the job up."""
     cost: float = 0.0
@@ -72,6 +79,10 @@ class Sums:
         self.attempts.add((span.job, span.number))
         name = _part_of(span)
         setattr(self, name, getattr(self, name) + amount)
+        if span.kind == UNSAVED:
+            self.unsaved += amount
+        elif span.kind == Owner.RUNNING and name in ("preempted", "lost"):
+            self.unknown += amount
         if span.price is None:
             self.unpriced += amount
         else:
@@ -79,11 +90,16 @@ class Sums:
 
 
 def _part_of(span: Span) -> str:
-    if span.kind != Owner.RUNNING:
+    if span.kind not in _RUNS:
         return "starting"
     if span.outcome == Outcome.RECLAIMED:
         return "preempted"
     return "lost" if span.outcome in _LOST else "stopped" if span.outcome in _STOPPED else "useful"
+
+
+def cuts_short(outcome: str) -> bool:
+    """Whether an attempt with this end lost what it had not saved."""
+    return outcome == Outcome.RECLAIMED or outcome in _LOST
 
 
 def add_up(spans: Iterable[Span], begin: int, end: int, name_of: Callable[[Span], str] | None) -> dict[str, Sums]:

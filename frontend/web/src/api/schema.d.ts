@@ -1887,6 +1887,16 @@ export interface components {
             stopped_gpu_hours: number;
             /**
              * Format: double
+             * @description of those preempted and lost, after the attempt last saved its work, where that is known
+             */
+            unsaved_gpu_hours: number;
+            /**
+             * Format: double
+             * @description of those preempted and lost, in attempts of which it is not known whether they saved their work
+             */
+            unknown_gpu_hours: number;
+            /**
+             * Format: double
              * @description useful_gpu_hours / gpu_hours; null: there are none
              */
             goodput: number | null;

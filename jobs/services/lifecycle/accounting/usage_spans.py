@@ -13,14 +13,16 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
+from django.db.models.functions import Coalesce
 
 from fleet.core import devices, prices
 from fleet.core.prices import MODEL_LABELS
 from fleet.models import Cluster, Node, Pod
-from jobs.core.explain import timeline
-from jobs.core.explain.accounting import ATTEMPT, Span
+from jobs.core.explain import accounting, timeline
+from jobs.core.explain.accounting import SAVED, UNSAVED, Span
 from jobs.core.explain.timeline import Owner
-from jobs.models import Attempt, Job, UsageSpan
+from jobs.core.preemption import cost
+from jobs.models import Attempt, Job, Notice, UsageSpan
 from jobs.services.lifecycle.locks import lock_jobs
 
 SEVERAL = "several models"
@@ -28,7 +30,10 @@ SEVERAL = "several models"
 _KEPT = timedelta(days=800)
 _BATCH = 200
 _CHUNK = 500
-_JOB = ("pk", "uid", "namespace", "submitted_by", "leaf", "gpus", "created_at", "finished_at", "waited")
+_JOB = (
+    "pk", "uid", "namespace", "submitted_by", "leaf", "gpus", "created_at", "finished_at", "waited", "kind",
+    "manifest__metadata__annotations", "status__conditions",
+)  # fmt: skip
 
 
 def settle(now: datetime) -> int:
@@ -78,7 +83,7 @@ def between(begin: datetime, end: datetime, now: datetime, namespaces: Collectio
 
 
 def derive(jobs: QuerySet[Job], now: datetime) -> Iterator[Span]:
-    """The spans of these jobs, as of now. Four queries."""
+    """The spans of these jobs, as of now. Five queries."""
     rows = list(jobs.order_by("pk").values(*_JOB))
     attempts: dict[int, list[Attempt]] = defaultdict(list)
     for attempt in Attempt.objects.filter(job__in=[row["pk"] for row in rows]).order_by("job_id", "number"):
@@ -88,9 +93,11 @@ def derive(jobs: QuerySet[Job], now: datetime) -> Iterator[Span]:
     for uid, number, at in created.values_list("job_uid", "attempt", "created_at"):
         pods[uid, number] = at
     clusters = _clusters() if attempts else {}
+    saves = _saves([row["pk"] for row in rows])
     for row in rows:
         for attempt in attempts[row["pk"]]:
-            yield from _of_attempt(row, attempt, pods.get((row["uid"], attempt.number)), clusters, now)
+            saved = _saved_until(row, attempt, saves.get((row["pk"], attempt.number)))
+            yield from _of_attempt(row, attempt, pods.get((row["uid"], attempt.number)), saved, clusters, now)
         yield from _of_waiting(row, attempts[row["pk"]], now)
 
 
@@ -120,15 +127,26 @@ Clusters = Mapping[str, tuple[str, float | None]]
 
 
 def _of_attempt(
-    job: Mapping[str, Any], attempt: Attempt, pods_at: datetime | None, clusters: Clusters, now: datetime
+    job: Mapping[str, Any],
+    attempt: Attempt,
+    pods_at: datetime | None,
+    saved: datetime | None,
+    clusters: Clusters,
+    now: datetime,
 ) -> Iterator[Span]:
+    """``saved``: until when it had saved its work; None: that is not known, or nothing was lost."""
     ended = attempt.ended_at or max(now, attempt.placed_at)
     started = min(attempt.started_at or ended, ended)
     made = min(max(pods_at or started, attempt.placed_at), started)
     model, price = clusters.get(attempt.cluster_name, ("", None))
     about = (job["namespace"], job["submitted_by"], attempt.leaf or job["leaf"], attempt.cluster_name, model, price)
     sizes = [*(attempt.sizes or ()), (_ms(ended), job["gpus"] if attempt.gpus is None else attempt.gpus)]
-    bounds = zip(ATTEMPT, (attempt.placed_at, made, started), (made, started, ended), strict=True)
+    bounds = [(Owner.MEMBER.value, attempt.placed_at, made), (Owner.IMAGE.value, made, started)]
+    if saved is None:
+        bounds.append((Owner.RUNNING.value, started, ended))
+    else:
+        cut = min(max(saved, started), ended)
+        bounds += [(SAVED, started, cut), (UNSAVED, cut, ended)]
     for kind, begin, end in bounds:
         since, last = _ms(begin), _ms(end)
         for until, gpus in sizes:
@@ -136,6 +154,30 @@ def _of_attempt(
             if since < to:
                 yield Span(str(job["uid"]), attempt.number, kind, since, to, gpus, attempt.outcome, *about)
                 since = to
+
+
+def _saves(jobs: Sequence[int]) -> dict[tuple[int, int], datetime]:
+    """By job and attempt, when a pod that was notified last left with its work saved."""
+    left = Coalesce("left_at", "stopped_at")
+    rows = Notice.objects.filter(job__in=jobs, saved_step__isnull=False).annotate(left=left).filter(left__isnull=False)
+    return {(job, number): at for job, number, at in rows.order_by("left").values_list("job", "attempt", "left")}
+
+
+def _saved_until(job: Mapping[str, Any], attempt: Attempt, left_at: datetime | None) -> datetime | None:
+    """Until when an attempt that was cut short had saved its work; None: not known, or it was not cut short.
+
+    A job says the time of its last checkpoint alone: of an attempt that had ended by then nothing is known.
+    """
+    if attempt.ended_at is None or not accounting.cuts_short(attempt.outcome):
+        return None
+    if left_at is not None:
+        return left_at
+    loss = cost.eviction_loss(
+        job["kind"], {}, job["manifest__metadata__annotations"] or {}, job["status__conditions"] or []
+    )
+    if loss.checkpointed and loss.saved_at is None:
+        return attempt.ended_at
+    return loss.saved_at if loss.saved_at is not None and loss.saved_at <= attempt.ended_at else None
 
 
 def _of_waiting(job: Mapping[str, Any], attempts: Sequence[Attempt], now: datetime) -> Iterator[Span]:

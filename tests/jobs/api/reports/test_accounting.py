@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
+from django.db import transaction
 
 from fleet.models import Cluster, Grant
 from jobs.api.reports import accounting_metrics
 from jobs.core.failover.rules import Outcome
-from jobs.models import Attempt, Job, UsageSpan
+from jobs.models import Attempt, Job, Notice, UsageSpan
 from jobs.services.failover import failover
 from jobs.services.lifecycle.accounting import usage_spans
 from tests.jobs.services.series.builders import a_run, moment
@@ -107,6 +108,34 @@ def test_a_crash_while_jobs_are_settled_counts_them_once(as_admin, north, monkey
     assert asked(as_admin) == before
 
 
+@pytest.mark.parametrize(("says", "left", "unsaved", "unknown"), [
+    (None, None, 0, 8), (5 * HOUR, None, 6, 0), ("true", None, 0, 0), (0, None, 8, 0),
+    (9 * HOUR, None, 0, 8),  # of a later attempt
+    (None, 5 * HOUR, 6, 0), (3 * HOUR, 6 * HOUR, 4, 0),
+])  # fmt: skip
+def test_it_says_what_was_lost_since_the_last_checkpoint_where_that_is_known(
+    as_admin, north, says, left, unsaved, unknown
+):
+    """Two GPUs that ran for four hours, from 4 to 8, and were then taken away."""
+    job = ran(north, 2, 3 * HOUR, 4 * HOUR, 8 * HOUR, outcome=Outcome.RECLAIMED)
+    if says is not None:
+        value = says if says == "true" else then(says).isoformat()
+        job.manifest = {"metadata": {"annotations": {"convoy.dev/checkpointed": value}}}
+        job.save(update_fields=["manifest"])
+    if left is not None:
+        Notice.objects.create(job=job, attempt=1, notice_id="n", pod="p", at=then(left), deadline=then(left), saved_step=9,
+                              left_at=then(left))  # fmt: skip
+    before = asked(as_admin)["vision"]
+    assert [before[f"{part}_gpu_hours"] for part in ("preempted", "unsaved", "unknown", "starting")] == [
+        8,
+        unsaved,
+        unknown,
+        2,
+    ]
+    usage_spans.settle(then(50 * HOUR))
+    assert asked(as_admin)["vision"] == before
+
+
 def test_months_split_what_runs_across_them(as_admin, north):
     begin = datetime(2020, 2, 29, 22, tzinfo=UTC)
     job = ran(north, 3, 0, 0, HOUR)
@@ -147,12 +176,16 @@ def test_figures_equal_a_recount_that_knows_only_who_held_what_when(as_admin, no
         for second, until, part in ((placed, started, "starting"), (started, ended, outcomes[outcome])):
             expected[team, part] += gpus * max(0.0, min(until, 100 * HOUR) - second)
         if rng.random() < 0.3:
+            with transaction.atomic():  # the writer dies before its transaction ends
+                usage_spans.settle(then(200 * HOUR))
+                transaction.set_rollback(True)
+        if rng.random() < 0.3:
             usage_spans.settle(then(200 * HOUR))
         if rng.random() < 0.3:
             delete(Job.objects.get(pk=job.pk), then(200 * HOUR))
     rows = asked(as_admin)
     for (team, part), gpu_seconds in expected.items():
-        assert rows.get(team, {}).get(f"{part}_gpu_hours", 0) * HOUR == pytest.approx(gpu_seconds, abs=12)
+        assert rows.get(team, {}).get(f"{part}_gpu_hours", 0) * HOUR == pytest.approx(gpu_seconds, abs=0.2)
 
 
 def test_prometheus_has_the_day_by_team(north, monkeypatch):
