@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,7 @@ from django.db.models.functions import Cast
 from fleet.core import fits, prices
 from fleet.db import isolation, prepared
 from fleet.models import Cluster, Hold, Node
+from fleet.services.clusters import node_exclusions
 from jobs.core.admission.snapshot import Closed, ClusterState, Quota, Snapshot
 from jobs.core.division import shares
 from jobs.core.division.replicas import Division
@@ -145,8 +147,15 @@ def _read(jobs: Sequence[Mapping[str, Any]], specs: dict[int, PolicySpec]) -> tu
     if unread := {j["policy_id"] for j in jobs if j["policy_id"]} - specs.keys():
         specs.update(specs_of(Policy.objects.filter(pk__in=unread)))
     past = past_attempts(j["pk"] for j in jobs if j["attempt"])
+    avoided = node_exclusions.for_jobs(j["uid"] for j in jobs if j["attempt"])
     where = _claim_locations(jobs)
-    return tuple(_gang(job, specs.get(job["policy_id"]), past.get(job["pk"], []), where) for job in jobs)
+    gangs = ((job, _gang(job, specs.get(job["policy_id"]), past.get(job["pk"], []), where)) for job in jobs)
+    return tuple(_avoiding(gang, avoided.get(job["uid"], ())) for job, gang in gangs)
+
+
+def _avoiding(gang: Gang, nodes: tuple[tuple[str, str, str], ...]) -> Gang:
+    """The gang that does not go to these nodes, ``(cluster, node, until when and why)``."""
+    return replace(gang, needs=gang.demand.avoiding(nodes)) if nodes else gang
 
 
 def _claim_locations(jobs: Iterable[Mapping[str, Any]]) -> Locations:
@@ -177,9 +186,9 @@ def load_sites() -> tuple[ClusterState, ...]:
     for hold in open_holds():
         promises[hold.cluster_id].append(capacity_hold_of(hold, hold.cluster.name))
     nodes: dict[int, list[NodeFacts]] = defaultdict(list)
-    where = whereabouts()
+    where, excluded = whereabouts(), node_exclusions.for_everyone()
     for node in Node.objects.order_by().iterator(chunk_size=5000):
-        nodes[node.cluster_id].append(facts_of(node, where))
+        nodes[node.cluster_id].append(facts_of(node, where, excluded))
     rows = Cluster.objects.defer("access", "permissions").order_by("name")
     return tuple(ClusterState(row.pk, member_of(row), tuple(nodes[row.pk]), tuple(promises[row.pk])) for row in rows)
 
@@ -189,7 +198,8 @@ def open_holds() -> QuerySet[Hold]:
     return rows.defer("cluster__access", "cluster__permissions")
 
 
-def facts_of(node: Node, where: Whereabouts) -> NodeFacts:
+def facts_of(node: Node, where: Whereabouts, excluded: Mapping[tuple[int, str], str]) -> NodeFacts:
+    """``excluded``: (cluster, node) -> until when and why it takes no pods of anybody."""
     return NodeFacts(
         name=node.name,
         allocatable=node.allocatable,
@@ -198,6 +208,7 @@ def facts_of(node: Node, where: Whereabouts) -> NodeFacts:
         taints=taints_of(node.taints),
         usable=node.ready and not node.unschedulable,
         domain=where.domain(node),
+        excluded=excluded.get((node.cluster_id, node.name), ""),
     )
 
 

@@ -105,9 +105,11 @@ def past_attempts(job_ids: Iterable[int]) -> dict[int, list[Past]]:
     """The ended attempts of these jobs, in one query."""
     past: dict[int, list[Past]] = defaultdict(list)
     ended = Attempt.objects.filter(job_id__in=list(job_ids), ended_at__isnull=False)
-    columns = ("job_id", "cluster_name", "outcome", "ended_at", "cause", "diagnosis__symptom")
-    for job_id, cluster, outcome, at, cause, symptom in ended.values_list(*columns):
+    columns = ("job_id", "cluster_name", "outcome", "ended_at", "cause", "diagnosis__symptom", "diagnosis__node")
+    for job_id, cluster, outcome, at, cause, symptom, node in ended.values_list(*columns):
         if at:
-            is_proven = cause == Cause.CODE_ERROR and symptom == Symptom.EXCEPTION
-            past[job_id].append(Past(cluster, outcome, at, cause, is_proven))
+            is_own = cause == Cause.CODE_ERROR and symptom == Symptom.EXCEPTION
+            past[job_id].append(
+                Past(cluster, outcome, at, cause, is_own or (symptom == Symptom.GPU_FAULT and bool(node)))
+            )
     return past

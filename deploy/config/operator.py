@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from fleet.core.operator_settings import SettingInvalid, read_settings, setting
-from fleet.core.settings import AccessSettings, LogSettings, MemberSettings, RetentionSettings
+from fleet.core.settings import AccessSettings, LogSettings, MemberSettings, NodeExclusionSettings, RetentionSettings
 from fleet.limits import Limits
 from jobs.core.policies.weights import Weights
 from jobs.core.settings import CycleSettings, DispatchSettings, FailoverSettings, SchedulerSettings, SeriesSettings
@@ -53,6 +53,7 @@ class OperatorSettings:
     failover: FailoverSettings
     members: MemberSettings
     access: AccessSettings
+    node_exclusions: NodeExclusionSettings
     retention: RetentionSettings
     logs: LogSettings
     series: SeriesSettings

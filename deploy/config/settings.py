@@ -282,6 +282,7 @@ CONVOY_DISPATCH = _operator.dispatch
 CONVOY_FAILOVER = _operator.failover
 CONVOY_MEMBERS = _operator.members
 CONVOY_ACCESS = _operator.access
+CONVOY_NODE_EXCLUSIONS = _operator.node_exclusions
 CONVOY_OIDC = oidc.settings(env.ENVIRON)
 """How users sign in with accounts of the company; without an issuer there is no such sign-in."""
 CONVOY_RETENTION = _operator.retention

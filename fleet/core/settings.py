@@ -141,6 +141,46 @@ class AccessSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeExclusionSettings:
+    """For how long nodes take no pods after faults, and when a node is excluded for every job."""
+
+    first_lease_s: float = setting(
+        3600.0,
+        "CONVOY_NODE_LEASE_S",
+        "seconds that a faulty node is excluded after its first fault; doubled by each further one",
+        least=60,
+        most=30 * 86400.0,
+    )
+    longest_lease_s: float = setting(
+        86400.0,
+        "CONVOY_NODE_LONGEST_LEASE_S",
+        "seconds that a faulty node is excluded at the most after its last fault",
+        least=60,
+        most=90 * 86400.0,
+    )
+    memory_s: float = setting(
+        86400.0,
+        "CONVOY_NODE_FAULT_MEMORY_S",
+        "seconds within which faults of a node count together, and without a fault after which they are forgotten",
+        least=600,
+        most=90 * 86400.0,
+    )
+    faults_for_everyone: int = setting(
+        3,
+        "CONVOY_NODE_FAULTS_FOR_EVERYONE",
+        "times within that memory that a node has to fail jobs before it is excluded for all; only the member's word counts",
+        least=2,
+        most=1000,
+    )
+    most_share: float = setting(
+        0.2,
+        "CONVOY_NODE_MOST_SHARE",
+        "share of a cluster's nodes that repeated faults exclude for all at the most, and one node in any case",
+        most=1,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class RetentionSettings:
     """How much history is kept; a minute's housekeeping deletes the rest in batches."""
 

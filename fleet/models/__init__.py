@@ -14,6 +14,7 @@ from fleet.models.member_credentials import CredentialsState, MemberCredentials,
 from fleet.models.namespace import Namespace
 from fleet.models.namespace_policy import NamespacePolicy
 from fleet.models.node import Node
+from fleet.models.node_exclusion import NodeExclusion
 from fleet.models.passkey import Passkey
 from fleet.models.pod import Pod
 from fleet.models.process import Heartbeat, Lease, LeaseRequests
@@ -46,6 +47,7 @@ __all__ = [
     "Namespace",
     "NamespacePolicy",
     "Node",
+    "NodeExclusion",
     "OidcIdentity",
     "Passkey",
     "Pod",

@@ -60,6 +60,7 @@ class Code(StrEnum):
     FAILED_HERE = "FailedHere"
     NOT_ENOUGH_FREE = "NotEnoughFree"
     NO_NODE_FOR_POD = "NoNodeForPod"
+    NODES_EXCLUDED = "NodesExcluded"
     KEPT_FOR_GANG = "KeptForGang"
 
 
@@ -97,7 +98,7 @@ class Verdict:
     @property
     def is_crowded(self) -> bool:
         """Whether the cluster would hold the gang if others were gone."""
-        return self.code in (Code.NOT_ENOUGH_FREE, Code.NO_NODE_FOR_POD, Code.KEPT_FOR_GANG)
+        return self.code in _CROWDED
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -117,6 +118,7 @@ class Verdict:
         return {**self.as_json(), **detail}
 
 
+_CROWDED = frozenset({Code.NOT_ENOUGH_FREE, Code.NO_NODE_FOR_POD, Code.NODES_EXCLUDED, Code.KEPT_FOR_GANG})
 _DETAIL = ("cause", "role", "nodes", "never", "term", "parts")
 
 

@@ -15,6 +15,7 @@ from fleet.kube import crds
 from fleet.kube.resources import Resource
 from jobs.core.manifest_fields import Faults, Manifest
 from jobs.core.resizing.bounds import Bounds
+from jobs.kinds import node_affinity
 
 __all__ = [
     "RESOLVED",
@@ -184,6 +185,11 @@ class Kind(Protocol):
             if stated := labels.get(role):
                 spec = template.setdefault("spec", {})
                 spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **stated}
+
+    def keep_off_nodes(self, manifest: Manifest, hostnames: Sequence[str]) -> None:
+        """Keeps all pods off the nodes with these hostnames, beside whatever they ask of nodes themselves."""
+        for _, template in self.templates(manifest):
+            node_affinity.require(template.setdefault("spec", {}), node_affinity.none_of(hostnames))
 
     def primary_role(self, roles: Iterable[str]) -> str:
         """The chief among the roles of a job."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fleet.core import units
+from jobs.kinds import node_affinity
 from jobs.kinds.base import Kind, Manifest, set_metadata
 
 RANKS = "convoy.dev/ranks"
@@ -71,19 +72,7 @@ def pin(kind: Kind, body: Manifest, key: str, values: Sequence[str]) -> None:
         if len(values) == 1:
             spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), key: values[0]}
             continue
-        affinity = spec["affinity"] = {**(spec.get("affinity") or {})}
-        of_nodes = affinity["nodeAffinity"] = {**(affinity.get("nodeAffinity") or {})}
-        required = of_nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-        expression = {"key": key, "operator": "In", "values": list(values)}
-        terms = required.get("nodeSelectorTerms") or [{"matchExpressions": []}]
-        of_nodes["requiredDuringSchedulingIgnoredDuringExecution"] = {
-            "nodeSelectorTerms": [_and(term, expression) for term in terms]
-        }
-
-
-def _and(term: Manifest, expression: Manifest) -> Manifest:
-    """A term without any condition matches nothing, and goes on doing so."""
-    return {**term, "matchExpressions": [*(term.get("matchExpressions") or []), expression]} if term else term
+        node_affinity.require(spec, {"key": key, "operator": "In", "values": list(values)})
 
 
 def _show(template: Manifest) -> None:

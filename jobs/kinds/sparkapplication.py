@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fleet.core import units
 from fleet.kube.quantities import QuantityError
 from fleet.kube.resources import SPARK_APPLICATIONS
+from jobs.kinds import node_affinity
 from jobs.kinds.base import Amounts, Faults, Kind, Manifest, Phase, Reading, Role, State
 from jobs.kinds.pods import read_metadata
 
@@ -152,6 +153,11 @@ class SparkApplication(Kind):
         for role, stated in labels.items():
             own = spec[role].get("nodeSelector") or spec.get("nodeSelector") or {}
             spec[role]["nodeSelector"] = {**own, **stated}
+
+    def keep_off_nodes(self, manifest: Manifest, hostnames: Sequence[str]) -> None:
+        """By the affinity of driver and executor, which the operator hands on to their pods."""
+        for role in ("driver", "executor"):
+            node_affinity.require(manifest["spec"][role], node_affinity.none_of(hostnames))
 
     def scheduler(self, manifest: Manifest) -> str:
         return str(manifest["spec"].get("batchScheduler") or "")

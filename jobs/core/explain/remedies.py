@@ -110,6 +110,8 @@ REMEDIES: Mapping[Code, tuple[Kind, ...]] = {
     Code.FAILED_HERE: (Kind.WAIT_UNTIL,),
     Code.NOT_ENOUGH_FREE: (Kind.WAIT_FOR_JOBS, Kind.ADD_NODES),
     Code.NO_NODE_FOR_POD: (Kind.WAIT_FOR_JOBS, Kind.ADD_NODES),
+    # The leases of the nodes end by themselves; until then others have to end, or nodes to come.
+    Code.NODES_EXCLUDED: (Kind.WAIT_FOR_JOBS, Kind.ADD_NODES),
     Code.KEPT_FOR_GANG: (Kind.WAIT_FOR_GANG,),
 }
 

@@ -34,6 +34,8 @@ _NODE_LOST = frozenset(
     }
 )  # fmt: skip
 """Reasons in the status or in the DisruptionTarget condition of a pod whose node was lost or refused it."""
+_NODE_AT_FAULT = frozenset({"NodeLost", "UnexpectedAdmissionError", "ContainerStatusUnknown"})
+"""Of these, what is no planned shutdown, and no race of two schedulers."""
 _EVICTED = frozenset(
     {"Evicted", "Preempting", "Preempted", "PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"}
 )
@@ -61,6 +63,12 @@ class PodEnd:
     @property
     def has_failed(self) -> bool:
         return self.phase == "Failed" or bool(self.exit_code) or bool(self.disruption) or self.node_ready is False
+
+    @property
+    def node_at_fault(self) -> str:
+        """The node that failed the pod by the member's word; empty: it is not known to have."""
+        is_at_fault = self.node_ready is False or bool({self.reason, self.disruption} & _NODE_AT_FAULT)
+        return self.node if is_at_fault else ""
 
     def as_json(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value or value is False}

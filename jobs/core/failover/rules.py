@@ -109,8 +109,8 @@ class Past:
     ended_at: datetime
     cause: str = ""
     """A value of `Cause`, if the attempt failed and the cause is known."""
-    is_proven_code_error: bool = False
-    """Whether the program's own exception ended it: it would end it on every cluster."""
+    is_not_the_clusters: bool = False
+    """Whether its cluster is not to blame: the program's own exception ended it, or a node that is excluded by itself."""
 
 
 def excluded_until(
@@ -120,12 +120,13 @@ def excluded_until(
 
     ``cool_off`` applies after the first failure of the job itself on a cluster, and doubles with each further one.
     ``of_causes`` are seconds that replace it, and that of other classes, for single causes; 0 excludes no cluster. An exception
-    of the program excludes none: to try it elsewhere would only move the error around the fleet.
+    of the program excludes none: to try it elsewhere would only move the error around the fleet. Nor does a faulty node, which
+    is excluded instead.
     """
     stated = {kind: timedelta(seconds=s) for cause, s in (of_causes or {}).items() for kind in _BUDGET_OF[cause]}
     failures: dict[tuple[str, FailureClass], list[datetime]] = {}
     for attempt in past:
-        if not attempt.is_proven_code_error and (kind := _class_of(attempt)):
+        if not attempt.is_not_the_clusters and (kind := _class_of(attempt)):
             failures.setdefault((attempt.cluster, kind), []).append(attempt.ended_at)
     until: dict[str, datetime] = {}
     for (cluster, kind), ends in failures.items():

@@ -5,7 +5,7 @@ of these how many such pods every node holds. It must not know clusters, policie
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import Any, Self
 
@@ -18,6 +18,8 @@ HOSTNAME = "kubernetes.io/hostname"
 NODE_NAME = "metadata.name"
 ADD_ONS = frozenset({"volcano"})
 """Schedulers that not every cluster has, by the name pods ask for them."""
+CLUSTER = "\0cluster"
+"""In place of a label: the cluster of a node that has a class of its own name, for names are unique in a cluster only."""
 ANY_NAME = "\0"
 """Stands for the name of every node that no selector names; no node can be called so."""
 
@@ -65,7 +67,9 @@ class NodeClass:
     taints: tuple[Taint, ...]
     allocatable: Request
     usable: bool
-    """Ready and not cordoned; nothing new goes to nodes that are not."""
+    """Ready, not cordoned and not excluded; nothing new goes to nodes that are not."""
+    excluded: str = ""
+    """Until when and why nothing new goes to them although they are ready; empty: they are not excluded."""
 
     def __str__(self) -> str:
         devices = [f"{amount} {name}" for name, amount in self.allocatable if "/" in name]
@@ -81,6 +85,8 @@ class PodRequirements:
     terms: tuple[tuple[Match, ...], ...] = ()
     """Required node affinity: one of the terms, all of its conditions. No term: no restriction."""
     tolerations: tuple[Toleration, ...] = ()
+    avoids: tuple[tuple[str, str, str], ...] = ()
+    """(cluster, node, until when and why) of nodes that are excluded for its job."""
 
     @classmethod
     def from_request(cls, request: Mapping[str, int], **fields: Any) -> Self:
@@ -91,11 +97,14 @@ class PodRequirements:
         """The nodes it asks for, or refuses, by name."""
         conditions = [m for term in self.terms for m in term if m.key in (HOSTNAME, NODE_NAME)]
         named = {value for condition in conditions for value in condition.values}
-        return frozenset(named | {value for key, value in self.selector if key == HOSTNAME})
+        avoided = {node for _, node, _ in self.avoids}
+        return frozenset(named | avoided | {value for key, value in self.selector if key == HOSTNAME})
 
     def refusal(self, node: NodeClass) -> str | None:
         """Why no pod of this kind may run on such nodes, however free they are."""
         labels = dict(node.labels)
+        if excluded := self.exclusion(node):
+            return f"are excluded {excluded}"
         if not node.usable:
             return "are not ready or cordoned"
         for key, value in self.selector:
@@ -106,6 +115,14 @@ class PodRequirements:
         if (taint := untolerated(node.taints, self.tolerations)) is not None:
             return f"have the taint {taint}, which it does not tolerate"
         return None
+
+    def exclusion(self, node: NodeClass) -> str:
+        """Until when and why such nodes are excluded, for everyone or for its job; empty: they are not."""
+        if node.excluded or not self.avoids:
+            return node.excluded
+        labels = dict(node.labels)
+        place = labels.get(CLUSTER), labels.get(NODE_NAME)
+        return next((until for cluster, name, until in self.avoids if place == (cluster, name)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +163,15 @@ class GangRequirements:
     within: TopologyConstraint = TopologyConstraint()
     data: frozenset[tuple[str, str]] = frozenset()
     """Cluster labels that say its data is near."""
+
+    @property
+    def avoids(self) -> tuple[tuple[str, str, str], ...]:
+        return next((part.ask.avoids for part in self.parts), ())
+
+    def avoiding(self, nodes: tuple[tuple[str, str, str], ...]) -> "GangRequirements":
+        """The same without these nodes, ``(cluster, node, until when and why)``."""
+        parts = tuple(replace(part, ask=replace(part.ask, avoids=nodes)) for part in self.parts)
+        return replace(self, parts=parts)
 
     @property
     def models(self) -> frozenset[str]:

@@ -91,7 +91,7 @@ class Engine:
         self.fleet.tidy()
         vector = self.fleet.states.vector
         free = {name: amount - node.requested.get(name, 0) for name, amount in node.allocatable.items()}
-        kind = node.kind(by_name=node.name in self._by_name)
+        kind = node.kind(by_name=node.name in self._by_name, cluster=cluster)
         self.fleet.set_node(cluster, node.name, kind, vector(free), node.domain)
         self._owe(cluster, [node.name])
 

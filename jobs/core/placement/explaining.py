@@ -6,7 +6,7 @@ the decision is made from.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -15,7 +15,7 @@ import numpy as np
 from jobs.core import reasons
 from jobs.core.gang.requirements import GangRequirements, NodeClass
 from jobs.core.gang.types import Gang
-from jobs.core.placement import filters, scoring
+from jobs.core.placement import excluded_nodes, filters, scoring
 from jobs.core.placement.engine import Engine, Mask
 from jobs.core.placement.nodes.capacity_index import Bucket, Fleet, Site
 from jobs.core.placement.nodes.fit import Prepared, place_gang
@@ -45,6 +45,8 @@ class Cause(StrEnum):
     """The cluster holds it, but no single network domain does."""
     KEPT = "Kept"
     """Nodes that would hold it are kept for a big gang that has waited long."""
+    EXCLUDED = "Excluded"
+    """Nodes that would hold it are excluded for a while, because they failed."""
     UNSURE = "Unsure"
     """Neither a packing nor a proof that there is none was found within the effort."""
 
@@ -106,11 +108,11 @@ def _explain_cluster(engine: Engine, gang: Gang, prepared: Prepared, cluster: st
     aggregate = engine.aggregates(cluster, gang.fit)
     if not enough[site.index]:
         for obstacle in _obstacles(engine.fleet, site, prepared, aggregate=aggregate):
-            return obstacle
+            return _with_exclusions(engine.fleet, site, prepared, obstacle)
     if not aggregate and (prepared.demand.within.required or not prepared.alike):
         try:
             if place_gang(engine.fleet, site, prepared) is None:
-                return _not_together(engine.fleet, site, prepared)
+                return _with_exclusions(engine.fleet, site, prepared, _not_together(engine.fleet, site, prepared))
         except Unsure:
             text = "may hold it, but no way to pack its roles was found in reasonable time"
             return Look(cluster, Code.NO_NODE_FOR_POD, Cause.UNSURE, text)
@@ -119,6 +121,21 @@ def _explain_cluster(engine: Engine, gang: Gang, prepared: Prepared, cluster: st
     each = {name: round(float(np.ravel(part)[0]), 4) for name, part in parts.items()}
     score = float(scoring.weighted_total(parts, engine.weights_of(gang))[0])
     return Look(cluster, Code.FITS, Cause.NONE, "fits", term=refusals.index(None), score=score, parts=each)
+
+
+def _with_exclusions(fleet: Fleet, site: Site, gang: Prepared, look: Look) -> Look:
+    """The same with the nodes that are excluded; if the gang would fit with them, they are what stands in the way.
+
+    Leases end: what fits nowhere but for them is not said to fit never.
+    """
+    nodes = excluded_nodes.excluded(fleet, site, gang)
+    if not nodes:
+        return look
+    look = replace(look, message=f"{look.message}; {excluded_nodes.words(nodes)}", never=False)
+    if not excluded_nodes.would_suffice(fleet, site, gang):
+        return look
+    short = excluded_nodes.missing(fleet, site, gang) or look.short
+    return replace(look, code=Code.NODES_EXCLUDED, cause=Cause.EXCLUDED, short=short)
 
 
 def _not_together(fleet: Fleet, site: Site, gang: Prepared) -> Look:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from fleet.core.prices import Prices
-from jobs.core.gang.requirements import ANY_NAME, HOSTNAME, NODE_NAME, GangRequirements, NodeClass
+from jobs.core.gang.requirements import ANY_NAME, CLUSTER, HOSTNAME, NODE_NAME, GangRequirements, NodeClass
 from jobs.core.placement.nodes.node_selection import Load
 from jobs.core.taints import Taint
 from jobs.core.topology import rank_assignment
@@ -55,15 +55,22 @@ class NodeFacts:
     usable: bool = True
     domain: tuple[str, ...] = ()
     """Its place in the network, widest first: (psw, asw)."""
+    excluded: str = ""
+    """Until when and why it takes no new pods of anybody; empty: it is not excluded."""
 
-    def kind(self, *, by_name: bool) -> NodeClass:
-        """Its class; with its own name only if a gang asks for the node by name."""
+    def kind(self, *, by_name: bool, cluster: str = "") -> NodeClass:
+        """Its class; with its own name and cluster only if a gang asks for the node by name, or avoids it."""
         labels = dict(self.labels)
         labels[NODE_NAME] = self.name if by_name else ANY_NAME
+        if by_name:
+            labels[CLUSTER] = cluster
         if labels.get(HOSTNAME) == self.name and not by_name:
             labels[HOSTNAME] = ANY_NAME
         allocatable = tuple(sorted((name, amount) for name, amount in self.allocatable.items() if amount > 0))
-        return NodeClass(tuple(sorted(labels.items())), self.taints, allocatable, self.usable)
+        excluded = self.excluded if self.usable else ""
+        return NodeClass(
+            tuple(sorted(labels.items())), self.taints, allocatable, self.usable and not excluded, excluded
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,6 +235,8 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
         kind.set_replicas(body, share.replicas, share.completions)
     topology.write(client, kind, body, job, work)
     kind.keep_to_nodes(body, work.node_labels or {})
+    if work.avoided_nodes:
+        kind.keep_off_nodes(body, work.avoided_nodes)
     if reservations.required(work.cluster, spec.fit):
         pods = share.replicas if share else None
         roles = [Role(role["name"], pods or role["replicas"], role["request"]) for role in job.roles]

@@ -10,6 +10,7 @@ from fleet.models import Node, Pod
 from jobs.core.failover.causes import Cause, Failure, PodEnd, classify
 from jobs.core.failover.rules import Outcome
 from jobs.models import Attempt, Job
+from jobs.services.failover import node_faults
 
 Key = tuple[UUID, int]
 """A job's uid and the number of an attempt."""
@@ -61,6 +62,7 @@ def record(job: Job, attempt: int, failure: Failure, now: datetime) -> None:
     stored = {"cause": failure.cause, "evidence": failure.evidence_as_json() or None, "log_due_at": due_at}
     stored |= {"incident": None}  # another cause may belong to another incident
     if attempts.filter(cause__in=replaceable).update(**stored) and due_at:
+        node_faults.shown_by_member(job, attempt, failure, now)
         events.enqueue("jobs.diagnose", str(job.uid), attempt)
 
 

@@ -29,7 +29,7 @@ from jobs.core.failover.symptoms import Finding, Symptom
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, record_event
 from jobs.models import Attempt, Job
-from jobs.services.failover import evidence, failover
+from jobs.services.failover import evidence, failover, node_faults
 from jobs.services.lifecycle.locks import lock_jobs
 
 log = get_logger(__name__)
@@ -173,6 +173,8 @@ def _store(attempt: Attempt, diagnosis: Diagnosis, now: datetime) -> None:
     mine.filter(cause__in=evidence.WEAK).update(cause=diagnosis.cause, incident=None)
     _explain(job, attempt, diagnosis, now)
     record_event(job, "Diagnosed", f"attempt {attempt.number} failed: {diagnosis.summary}"[:1024], now, warning=True)
+    # Before the job restarts: the next cycle must not place it on the node again.
+    node_faults.shown_by_log(job, attempt.number, diagnosis, now)
     if diagnosis.kind is Class.INFRASTRUCTURE and not job.shares and job.attempt == attempt.number:
         _restart_at_once(job, diagnosis, now)
 

@@ -16,7 +16,7 @@ from django.db.models.functions import RowNumber
 from fleet.changes import events, journal
 from fleet.db import isolation
 from fleet.models import Cluster
-from fleet.services.clusters import circuits
+from fleet.services.clusters import circuits, node_exclusions
 from fleet.services.operations.exclusive import exclusive
 from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
@@ -49,6 +49,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
         cool_offs.run,
         diagnosing.request_due,
         incidents.run,
+        node_exclusions.settle,
         _push_due,
         _close_idle_circuits,
         expiry.run,
@@ -149,6 +150,7 @@ def _waits_for_the_clock() -> bool:
         or budgets.exist()
         or windows.exist()
         or usage_spans.exist()
+        or node_exclusions.exist()
         or Attempt.objects.filter(log_due_at__isnull=False).exists()
     )
 

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from fleet.db import isolation
 from fleet.models import Cluster, Hold, Node, Pod
+from fleet.services.clusters import node_exclusions
 from jobs import snapshot
 from jobs.core import reasons
 from jobs.core.admission import divided_placement
@@ -144,7 +145,8 @@ def _stored_verdict(row: Mapping[str, Any], chosen: set[str]) -> ClusterExplaine
 
 
 def _explain_waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None, sees: Sees) -> Explanation:
-    places, gang, demand = _scheduler_of_now(now).places, gang_of(job), demand_of(job)
+    places, gang = _scheduler_of_now(now).places, gang_of(job)
+    demand = demand_of(job).avoiding(gang.demand.avoids)
     reservation = places.reservation if places.reservation and not places.is_reserved_for(job.pk) else None
     with places.on_own_reservation(job.pk):
         looks = _explain_clusters(places.engine, gang, demand, now)
@@ -324,5 +326,5 @@ def _occupants(cluster: str) -> list[Occupant]:
 
 
 def _nodes(cluster: str) -> list[NodeFacts]:
-    where = whereabouts()
-    return [snapshot.facts_of(node, where) for node in Node.objects.filter(cluster__name=cluster)]
+    where, excluded = whereabouts(), node_exclusions.for_everyone()
+    return [snapshot.facts_of(node, where, excluded) for node in Node.objects.filter(cluster__name=cluster)]

@@ -17,6 +17,8 @@ from fleet.changes.repeatable_read import repeatable_read
 from fleet.db import prepared
 from fleet.db.prepared import KEY, TEXT, UID
 from fleet.models import Cluster, Hold, Node
+from fleet.services.clusters import node_exclusions
+from fleet.services.clusters.node_exclusions import NODE_EXCLUSION
 from jobs import queries, snapshot, snapshot_topology
 from jobs.core.admission.placement_cache import PlacementCache
 from jobs.core.admission.plans import Placed
@@ -82,6 +84,8 @@ class SchedulerCache:
         self._pks: dict[str, int] = {}
         self._policies: dict[int, PolicySpec] = {}
         self._topology = snapshot_topology.Whereabouts()
+        self._excluded: dict[tuple[int, str], str] = {}
+        """(cluster id, node) -> until when and why it takes no pods of anybody."""
         self._runs: Runs | None = None
         """Loaded when first read, and kept up to date from then on."""
         self._candidates = PreemptionCandidates()
@@ -203,6 +207,7 @@ class SchedulerCache:
         charges = {pk: charge_of(pk, leaf, amounts, preemptible) for pk, _, leaf, amounts, preemptible in charged}
         quota = snapshot.load_quota(charges.values())
         self._topology, sites = snapshot_topology.whereabouts(), snapshot.load_sites()
+        self._excluded = node_exclusions.for_everyone()
         places = PlacementCache(sites, settings.CONVOY_WEIGHTS)
         scheduler = Scheduler(quota, places, settings.CONVOY_CYCLE, plan_failures.guard)
         scheduler.places.engine.expect(snapshot.usual_pods())
@@ -250,8 +255,11 @@ class SchedulerCache:
             return False
         if not self._update_clusters(by_kind["Cluster"]):
             return False
-        self._update_nodes(by_kind["Node"])
+        if excluded := by_kind.get(NODE_EXCLUSION, []):
+            self._excluded = node_exclusions.for_everyone()
+        self._update_nodes([*by_kind["Node"], *excluded])
         uids = {e.object_uid for kind in _KINDS for e in by_kind.get(kind, ())}
+        uids |= {e.object_uid for e in excluded if e.object_uid}  # the job that it is excluded for
         gone = {e.object_uid for kind in _KINDS for e in by_kind.get(kind, ()) if e.action == journal.Action.DELETED}
         for some in _chunks(sorted(uids)):
             self._update_jobs(_JOBS_BY_UID.values(uids=list(some)))
@@ -294,7 +302,7 @@ class SchedulerCache:
             for some in _chunks(sorted(names)):
                 for row in _NODES.objects(cluster=cluster, names=list(some)):
                     updated.add(row.name)
-                    self.scheduler.places.set_node(cluster, snapshot.facts_of(row, self._topology))
+                    self.scheduler.places.set_node(cluster, snapshot.facts_of(row, self._topology, self._excluded))
             for name in names - updated:
                 self.scheduler.places.drop_node(cluster, name)
             for name in names:

@@ -3,6 +3,7 @@
 docs/development/kind.md is the recipe that it checks.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,3 +76,16 @@ def test_what_a_definition_says_of_scaling_is_what_the_kind_says(kind):
             named = (f"{spec['group']}/{version['name']}", spec["names"]["kind"])
             if named == key(kind) and (scale := version.get("subresources", {}).get("scale")):
                 assert scale == kind.scale
+
+
+def test_pods_of_every_kind_are_kept_off_excluded_nodes_beside_what_they_ask_of_nodes_themselves():
+    excluded = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["a", "b"]}
+    kept = set()
+    for manifest in json.loads(json.dumps(EXAMPLES)):
+        kind = registry.find(manifest["apiVersion"], manifest["kind"])
+        if kind is not None and (templates := list(kind.templates(manifest))):
+            kind.keep_off_nodes(manifest, ["b", "a"])
+            kept.add(kind.resource.kind)
+            assert json.dumps(manifest).count(json.dumps(excluded)) == len(templates), manifest["kind"]
+    # The pods of a TrainJob come from its runtime, which is written into the copy before.
+    assert kept == {kind.resource.kind for kind in registry.everything()} - {"TrainJob"}

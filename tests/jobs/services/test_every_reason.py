@@ -13,7 +13,10 @@ import yaml
 from django.utils import timezone
 
 from fleet.core.members import observed
+from fleet.core.node_exclusions import ExclusionReason
 from fleet.models import Cluster
+from fleet.services.clusters import node_exclusions
+from fleet.services.clusters.node_exclusions import Fault
 from jobs.core.reasons import Code
 from jobs.models import ClaimLocation, Job, Work
 from jobs.services.dispatch import dispatcher
@@ -274,6 +277,12 @@ def on_nodes_that_are_too_small() -> None:
     submit(gpus=6)
 
 
+def on_an_excluded_node() -> None:
+    fault = Fault("k", timezone.now(), ExclusionReason.NODE_CONDITION, "GpuUnhealthy")
+    node_exclusions.report(a_cluster(), "node", fault, timezone.now())
+    submit()
+
+
 def behind_a_big_gang() -> None:
     a_cluster()
     waiting.runs("first", gpus=6)
@@ -295,6 +304,7 @@ OF_A_CLUSTER: dict[Code, Callable[[], Any]] = {
     Code.FAILED_HERE: failed_there,
     Code.NOT_ENOUGH_FREE: lambda: (a_cluster(), submit(workers=2, gpus=4)),
     Code.NO_NODE_FOR_POD: on_nodes_that_are_too_small,
+    Code.NODES_EXCLUDED: on_an_excluded_node,
     Code.KEPT_FOR_GANG: behind_a_big_gang,
 }
 

@@ -58,6 +58,7 @@ const VERDICTS: Record<string, VerdictKey> = {
   FailedHere: 'FailedHere',
   NotEnoughFree: 'NotEnoughFree',
   NoNodeForPod: 'NoNodeForPod',
+  NodesExcluded: 'NodesExcluded',
   KeptForGang: 'KeptForGang',
 };
 

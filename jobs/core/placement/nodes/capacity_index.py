@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.core.gang.requirements import ANY_NAME, NodeClass
+from jobs.core.gang.requirements import ANY_NAME, CLUSTER, NodeClass
 from jobs.core.placement.nodes.node_states import Shape, State, States, Table, Vector, minus
 
 SHAPES_KEPT = 128
@@ -220,8 +220,9 @@ class Fleet:
         site = self.sites[cluster]
         bucket = site.where[name]
         node = self.states.classes[bucket.state.kind]
-        labels = tuple((key, name if value == ANY_NAME else value) for key, value in node.labels)
-        state = self.states.state(self.states.kind(replace(node, labels=labels)), bucket.state.free)
+        labels = {key: name if value == ANY_NAME else value for key, value in node.labels} | {CLUSTER: cluster}
+        named = replace(node, labels=tuple(sorted(labels.items())))
+        state = self.states.state(self.states.kind(named), bucket.state.free)
         self.fit_tables()
         self._move(site, bucket, [name], site.bucket(state, bucket.path))
 

@@ -34,7 +34,8 @@ from jobs.events import announce_jobs, job_event, record_event
 from jobs.models import Attempt, Binding, Job, Work
 from jobs.services.failover import shares
 from jobs.services.lifecycle import cycle_requests, transitions, works
-from jobs.services.scheduling.decisions import lease, preemption, rejections
+from jobs.services.scheduling.decisions import excluded_nodes, lease, preemption, rejections
+from jobs.services.scheduling.decisions.excluded_nodes import Exclusions
 from jobs.services.scheduling.decisions.rejections import Written
 from quotas import queries
 from quotas.core.trees.budgets import WhenSpent
@@ -105,11 +106,16 @@ def _write_plan(epoch: int, now: datetime, plan: Plan, orders: PreemptionPlan | 
     usable = usable_clusters()
     waiting = _lock(plan, orders)
     is_closed = closed_queues()
-    admissible = [placed for placed in plan.placed if _clusters_of(placed) <= usable and not is_closed(placed.gang)]
+    excluded = excluded_nodes.load([job.uid for job in waiting.values() if job.attempt])
+    admissible = [
+        placed
+        for placed in plan.placed
+        if _clusters_of(placed) <= usable and not is_closed(placed.gang) and excluded.allow(placed)
+    ]
     ordered = preemption.shrink_targets(orders, now) if orders else preemption.Ordered()
     claimed = _claim(admissible, waiting, now)
     if claimed:
-        _write_placed(claimed, now)
+        _write_placed(claimed, excluded, now)
     evictions = preemption.order_evictions(orders, ordered, now) if orders else {}
     claims = _mark_claims(ordered, waiting, now)
     explained = _write_waiting([preemption.waits_for(waits, evictions) for waits in plan.waits], waiting, claims, now)
@@ -220,7 +226,7 @@ def _set_placed(job: Job, placed: Placed, now: datetime) -> None:
         job.charge, job.charged_at = dict(gang.charge.amounts), now
 
 
-def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
+def _write_placed(pairs: Sequence[tuple[Job, Placed]], excluded: Exclusions, now: datetime) -> None:
     rows = [
         (job, number, share, p.gang)
         for job, p in pairs
@@ -251,7 +257,9 @@ def _write_placed(pairs: Sequence[tuple[Job, Placed]], now: datetime) -> None:
         for job, number, share, gang in rows
     ]
     bulk.store(Hold, holds, keyless=True)
-    stored = bulk.store(Work, [_work(job, number, share.cluster_id, gang, now) for job, number, share, gang in rows])
+    stored = bulk.store(
+        Work, [_work(job, number, share.cluster_id, gang, excluded, now) for job, number, share, gang in rows]
+    )
     for job, p in pairs:
         shares.settle_placed(job, p, now)
     _write_bindings(pairs, now)
@@ -291,7 +299,7 @@ def _enqueue_pushes(by_cluster: Mapping[int, Sequence[int]]) -> None:
             events.enqueue("jobs.push", *pks[start : start + together])
 
 
-def _work(job: Job, attempt: int, cluster_id: int, gang: Gang, now: datetime) -> dict[str, Any]:
+def _work(job: Job, attempt: int, cluster_id: int, gang: Gang, excluded: Exclusions, now: datetime) -> dict[str, Any]:
     return {
         "job_uid": job.uid,
         "attempt": attempt,
@@ -302,6 +310,7 @@ def _work(job: Job, attempt: int, cluster_id: int, gang: Gang, now: datetime) ->
         "name": job.name,
         "state": WORK.target(WorkEvent.PLACED),
         "node_labels": labels_by_role(gang) or None,
+        "avoided_nodes": excluded.hostnames(cluster_id, job.uid),
         "due_at": now,
         "created_at": now,
     }

@@ -20,6 +20,7 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, announce_works, record_event
 from jobs.models import Attempt, Binding, Job, Work
 from jobs.services.lifecycle import sizes, transitions, works
+from jobs.services.scheduling.decisions import excluded_nodes
 
 ON_CHANGE, RESTART, REFUSE = "convoy.dev/on-change", "Restart", "Refuse"
 """What becomes of a changed spec while pods of the job run; refused by default."""
@@ -105,6 +106,7 @@ def _open_attempt(job: Job, cluster: Cluster, held: Hold | None, node_labels: Ma
         name=job.name,
         state=WORK.target(WorkEvent.RESTARTED),
         node_labels=node_labels,
+        avoided_nodes=excluded_nodes.load([job.uid]).hostnames(cluster.pk, job.uid),
         due_at=now,
         created_at=now,
     )

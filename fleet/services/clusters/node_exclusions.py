@@ -1,0 +1,273 @@
+"""The ledger of faulty nodes: which node takes no pods until when, for one job or for everyone, and why.
+
+A fault is reported by the service that saw it, with a key, so that a repeated report counts once. What only a tenant says, such
+as a line of a log, is reported for the tenant's own job: a row for everyone needs the member's word or a person's. Leases end
+in the sweep (`settle`), which announces each end, so that the scheduler, which follows the journal, needs no clock of its own.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+
+from fleet.changes import events, journal
+from fleet.core.node_exclusions import ExclusionReason, Lease, after_clock_step, extended, most_excluded
+from fleet.db import isolation
+from fleet.errors import NotFound, invalid
+from fleet.models import Cluster, Node, NodeExclusion
+from fleet.services.clusters import clusters
+
+NODE_EXCLUSION = "NodeExclusion"
+"""Of the journal: a node is excluded, or is so no longer; the uid is that of the job, empty for everyone."""
+_HOSTNAME = "kubernetes.io/hostname"
+APART = timedelta(minutes=10)
+"""Faults of a node that lie closer together are one: a node that is lost takes all its jobs with it."""
+LONGEST_BY_HAND = timedelta(days=90)
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    key: str
+    """Names it, so that it counts once however often it is reported."""
+    at: datetime
+    reason: ExclusionReason
+    message: str
+    """For everyone who may see the row: of a fault for everyone without the name of a job."""
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+def in_force() -> QuerySet[NodeExclusion]:
+    return NodeExclusion.objects.filter(ended_at__isnull=True)
+
+
+def for_everyone() -> dict[tuple[int, str], str]:
+    """(cluster, node) -> until when and why it takes no pods of anybody."""
+    rows = in_force().filter(job_uid__isnull=True).order_by().values_list("cluster_id", "node", "until", "message")
+    return {(cluster, node): words(until, message) for cluster, node, until, message in rows}
+
+
+def for_jobs(uids: Iterable[UUID]) -> dict[UUID, tuple[tuple[str, str, str], ...]]:
+    """Job -> (cluster, node, until when and why) of the nodes that are excluded for it alone."""
+    wanted = set(uids)
+    if not wanted:
+        return {}
+    rows = in_force().filter(job_uid__in=wanted).order_by("cluster__name", "node")
+    avoided: dict[UUID, tuple[tuple[str, str, str], ...]] = {}
+    for uid, cluster, node, until, message in rows.values_list("job_uid", "cluster__name", "node", "until", "message"):
+        if uid is not None:
+            avoided[uid] = (*avoided.get(uid, ()), (cluster, node, words(until, message)))
+    return avoided
+
+
+def words(until: datetime, message: str) -> str:
+    return f"until {until:%Y-%m-%d %H:%M} UTC: {message}"
+
+
+@transaction.atomic
+def report(cluster: Cluster, node: str, fault: Fault, now: datetime, job_uid: UUID | None = None) -> bool:
+    """Counts a fault, and excludes the node for the job or, without one, for everyone. Returns whether anything has changed."""
+    row, is_new = _locked_or_added(cluster, node, fault, now, job_uid)
+    if is_new:
+        _excluded(row, cluster, now)
+        return True
+    if _is_counted(row, fault):
+        return False
+    if row.ended_at is None and fault.at - row.fault_at < APART and not _lease(row).is_over(now):
+        return False
+    _extend(row, fault, now)
+    if row.ended_at is not None or row.reason != ExclusionReason.OPERATOR:
+        row.reason, row.message = fault.reason, fault.message[:300]
+    if row.ended_at is not None and not _is_allowed(row, now):
+        row.ended_at, row.by = None, ""
+    row.save()
+    _excluded(row, cluster, now)
+    return True
+
+
+@transaction.atomic
+def count(cluster: Cluster, node: str, fault: Fault, now: datetime) -> bool:
+    """Counts a fault that the member has shown; repeated ones exclude the node for everyone. Returns whether it now is."""
+    limits = settings.CONVOY_NODE_EXCLUSIONS
+    row, is_new = _locked_or_added(cluster, node, fault, now, None, ended_at=now)
+    if is_new or _is_counted(row, fault) or fault.at - row.fault_at < APART:
+        return False
+    was_in_force = row.ended_at is None
+    _extend(row, fault, now)
+    is_excused = row.faults < limits.faults_for_everyone or _is_allowed(row, now) or _are_too_many(cluster)
+    if not was_in_force and is_excused:
+        row.save()
+        return False
+    if not was_in_force or row.reason == ExclusionReason.REPEATED_FAULTS:
+        hours = limits.memory_s / 3600
+        row.reason, row.by, row.ended_at = ExclusionReason.REPEATED_FAULTS, "", None
+        row.message = f"failed {row.faults} times within {hours:g} h"
+    row.save()
+    _excluded(row, cluster, now)
+    return True
+
+
+@transaction.atomic
+def exclude(cluster: Cluster, node: str, why: str, until: datetime, *, by: str, now: datetime) -> NodeExclusion:
+    """A person excludes the node for everyone."""
+    if not now < until <= now + LONGEST_BY_HAND:
+        raise invalid("until", f"must be in the future, and at most {LONGEST_BY_HAND.days} days away")
+    if not Node.objects.filter(cluster=cluster, name=node).exists():
+        raise NotFound(f"{cluster.name} has no node {node}")
+    fault = Fault(f"by {by} {now.isoformat()}", now, ExclusionReason.OPERATOR, _message(why, by))
+    row, is_new = _locked_or_added(cluster, node, fault, now, None)
+    row.reason, row.message, row.by = fault.reason, fault.message[:300], by
+    row.evidence = row.evidence if is_new else _evidence(row.evidence, fault)
+    row.since, row.until, row.ended_at, row.allowed_until = now, until, None, None
+    row.save()
+    _excluded(row, cluster, now)
+    return row
+
+
+@transaction.atomic
+def lift(exclusion: NodeExclusion, *, by: str, now: datetime) -> NodeExclusion:
+    """A person lets the node take pods again. Faults do not exclude it again for as long as a lease may last."""
+    row = NodeExclusion.objects.select_for_update(no_key=True).select_related("cluster").filter(pk=exclusion.pk).first()
+    if row is None:
+        raise NotFound(f"the exclusion of {exclusion.node} has ended and was forgotten")
+    if row.ended_at is not None:
+        return row
+    row.allowed_until = now + timedelta(seconds=settings.CONVOY_NODE_EXCLUSIONS.longest_lease_s)
+    row.by = by
+    _end(row, f"{by} lifted the exclusion of node {row.node}", now)
+    return row
+
+
+def settle(now: datetime) -> None:
+    """Ends leases that are over, renews those whose node still shows its problem, and forgets what was long ago."""
+    step = Q(until__lte=now) | Q(since__gt=now)
+    due = list(in_force().filter(step).select_related("cluster").order_by("until")[:_BATCH])
+    isolation.each("node_exclusions.settle", due, partial(_settle, now=now), now)
+    old = now - timedelta(seconds=settings.CONVOY_NODE_EXCLUSIONS.memory_s)
+    ended = NodeExclusion.objects.filter(ended_at__lt=old, fault_at__lt=old)
+    ended.filter(Q(allowed_until=None) | Q(allowed_until__lt=now)).delete()
+
+
+def exist() -> bool:
+    """Whether some lease will end by the clock."""
+    return in_force().exists()
+
+
+@transaction.atomic
+def _settle(exclusion: NodeExclusion, now: datetime) -> None:
+    rows = in_force().select_for_update(no_key=True, of=("self",)).select_related("cluster")
+    row = rows.filter(pk=exclusion.pk).first()
+    if row is None:
+        return
+    lease = after_clock_step(_lease(row), now)
+    if lease != _lease(row):
+        row.since, row.until, row.fault_at = lease.since, lease.until, lease.fault_at
+    if not lease.is_over(now):
+        row.save(update_fields=["since", "until", "fault_at"])
+        _announce(row, now)
+        return
+    _end(row, f"node {row.node} takes pods again", now)
+
+
+def _end(row: NodeExclusion, message: str, now: datetime) -> None:
+    row.ended_at = now
+    row.save(update_fields=["ended_at", "allowed_until", "by", "since", "until", "fault_at"])
+    _announce(row, now)
+    if row.job_uid is None:
+        events.record(clusters.change(row.cluster), "NodeIncluded", message, now)
+    clusters.freed(row.cluster_id)
+
+
+def _locked_or_added(
+    cluster: Cluster, node: str, fault: Fault, now: datetime, job_uid: UUID | None, ended_at: datetime | None = None
+) -> tuple[NodeExclusion, bool]:
+    """The locked row of the node, and whether it is new. Two processes may report the first fault at once: one inserts it."""
+    rows = NodeExclusion.objects.select_for_update(no_key=True).filter(cluster=cluster, node=node, job_uid=job_uid)
+    if (row := rows.order_by().first()) is not None:
+        return row, False
+    try:
+        with transaction.atomic():
+            row = _new(cluster, node, fault, now, job_uid)
+            row.ended_at = ended_at
+            row.save(force_insert=True)
+            return row, True
+    except IntegrityError:
+        return rows.order_by().get(), False
+
+
+def _new(cluster: Cluster, node: str, fault: Fault, now: datetime, job_uid: UUID | None) -> NodeExclusion:
+    lease = extended(None, fault.at, now, settings.CONVOY_NODE_EXCLUSIONS)
+    labels = Node.objects.filter(cluster=cluster, name=node).values_list("labels", flat=True).first() or {}
+    return NodeExclusion(
+        cluster=cluster,
+        node=node,
+        hostname=str(labels.get(_HOSTNAME, node))[:253],
+        job_uid=job_uid,
+        reason=fault.reason,
+        message=fault.message[:300],
+        evidence=_evidence([], fault),
+        since=lease.since,
+        until=lease.until,
+        faults=lease.faults,
+        fault_at=lease.fault_at,
+    )
+
+
+def _is_counted(row: NodeExclusion, fault: Fault) -> bool:
+    return fault.at <= row.fault_at or fault.key[:200] in {entry["key"] for entry in row.evidence}
+
+
+def _extend(row: NodeExclusion, fault: Fault, now: datetime) -> None:
+    lease = extended(_lease(row), fault.at, now, settings.CONVOY_NODE_EXCLUSIONS)
+    row.since, row.until, row.faults, row.fault_at = lease.since, lease.until, lease.faults, lease.fault_at
+    row.evidence = _evidence(row.evidence, fault)
+
+
+def _is_allowed(row: NodeExclusion, now: datetime) -> bool:
+    """Whether a person lets it take pods whatever faults are reported."""
+    return row.allowed_until is not None and row.allowed_until > now
+
+
+def _lease(row: NodeExclusion) -> Lease:
+    return Lease(row.since, row.until, row.faults, row.fault_at)
+
+
+def _evidence(known: Iterable[Any], fault: Fault) -> list[Any]:
+    entry = {"key": fault.key[:200], "at": fault.at.isoformat(), "reason": fault.reason.value, **fault.evidence}
+    return [*known, entry][-NodeExclusion.EVIDENCE :]
+
+
+def _are_too_many(cluster: Cluster) -> bool:
+    """Whether so many nodes are excluded for repeated faults that the fault is hardly theirs."""
+    repeated = in_force().filter(cluster=cluster, job_uid=None, reason=ExclusionReason.REPEATED_FAULTS).count()
+    nodes = Node.objects.filter(cluster=cluster).count()
+    return repeated >= most_excluded(nodes, settings.CONVOY_NODE_EXCLUSIONS)
+
+
+def _message(why: str, by: str) -> str:
+    return f"excluded by {by}" + (f": {' '.join(why.split())}" if why.strip() else "")
+
+
+def _excluded(row: NodeExclusion, cluster: Cluster, now: datetime) -> None:
+    if row.ended_at is not None:
+        return
+    row.cluster = cluster
+    _announce(row, now)
+    if row.job_uid is None:
+        message = f"node {row.node} takes no pods {words(row.until, row.message)}"
+        events.record(clusters.change(cluster), "NodeExcluded", message, now, warning=True)
+
+
+def _announce(row: NodeExclusion, now: datetime) -> None:
+    """For the scheduler, which reads the ledger again, and for watches of nodes, which show it."""
+    name, modified = row.cluster.name, journal.Action.MODIFIED
+    changes = [journal.Change(NODE_EXCLUSION, name, row.node, str(row.job_uid or ""), modified)]
+    if row.job_uid is None:
+        changes.append(journal.Change("Node", name, row.node, str(row.cluster.uid), modified))
+    events.announce(changes, now)
