@@ -161,7 +161,8 @@ def applied(schema: Schema, live: Object, config: Object, manager: Manager, now:
     remaining = _less(claims, changes.changed | changes.removed, but=mine)
     if last and last.fields == mine.fields and result == bare:
         remaining[manager.identity] = last if last.manager == manager else replace(last, manager=manager, entry=None)
-    metadata = {**result["metadata"], **_unowned(live if exists else config)}
+    # Without what no manager owns, nothing may be left of it: an annotation was all there was, and is given up.
+    metadata = {**(result.get("metadata") or {}), **_unowned(live if exists else config)}
     if manager.name == KUBECTL and LAST_APPLIED in (metadata.get("annotations") or {}):
         metadata["annotations"] = {**metadata["annotations"], LAST_APPLIED: _last_applied(config)}
     return _with_claims({**result, "metadata": metadata}, remaining)

@@ -69,6 +69,19 @@ def test_a_server_side_apply_after_a_client_side_one_takes_the_fields_over(ada):
     assert "Warning" not in said and Job.objects.get().labels == {}
 
 
+def test_a_manager_that_gives_up_the_only_annotation_leaves_the_object_as_it_is(ada):
+    """`kubectl apply --server-side` does after a client-side apply; a job that has nothing but a name loses its metadata."""
+    text = pytorch_job("llama")
+    ada.says("apply", "-f", "-", given=text)
+    for _ in range(3):
+        ada.says("apply", "--server-side", "-f", "-", given=text)
+    for manager in ("argocd-controller", "kubectl"):
+        ada.says("apply", "--server-side", "--force-conflicts", f"--field-manager={manager}", "-f", "-", given=text)
+    ada.says("annotate", "pytorchjob", "llama", "kubectl.kubernetes.io/last-applied-configuration-")
+    ada.says("apply", "--server-side", "-f", "-", given=text)
+    assert Job.objects.get().name == "llama"
+
+
 def test_it_names_a_job_by_generate_name_without_a_word_of_warning(ada):
     text = pytorch_job("llama").replace("name: llama", "generateName: llama-", 1)
     said = ada.says("create", "-f", "-", given=text)
