@@ -46,7 +46,7 @@ DEMO = [
 BEFORE = {
     "docs/cli.md": [JOBS],
     "docs/python.md": [JOBS],
-    "docs/quotas.md": [
+    "docs/quota-tree.md": [
         "kubectl delete pytorchjob pytorch-test",
         "sed -n '/^```yaml/,/^```/p' docs/quotas.md | sed '1d; /^```/,$d' > tree.yaml",
         f"{JOBS} -n vision",
