@@ -7,8 +7,8 @@ This file must run on any Python, however old or bare, so that what is missing i
 import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036
-    found = ".".join(str(part) for part in sys.version_info[:2])
-    sys.exit("Convoy needs Python 3.11 or newer, and this is Python " + found + ": run it with a newer python3.")
+    version = ".".join(str(part) for part in sys.version_info[:2])
+    sys.exit("Convoy needs Python 3.11 or newer, and this is Python " + version + ": run it with a newer python3.")
 
 from deploy.bootstrap.entry import main
 

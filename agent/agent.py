@@ -37,9 +37,9 @@ class Agent:
     def look(self) -> None:
         """Raises MemberError when the API server does not answer: then nothing can be stopped either."""
         began = self.steady()
-        found = self._find()
+        copies = self._find()
         self.lease = self.lease or FleetLease(began)
-        if self.lease.look(found, began):
+        if self.lease.look(copies, began):
             self._answer(self.lease.renewal)
         expired = self.lease.has_expired(self.steady())
         if expired != self.is_stopping:

@@ -47,12 +47,12 @@ def _running(client: MemberClient) -> Iterator[tuple[Kind, Object]]:
             log.error("copies are not listed", kind=kind.resource.kind, error=e.message)
 
 
-def _stop(client: MemberClient, stamp: str, found: tuple[Kind, Object]) -> int:
-    kind, copy = found
+def _stop(client: MemberClient, stamp: str, target: tuple[Kind, Object]) -> int:
+    kind, copy = target
     meta = copy["metadata"]
     try:
-        made = _suspend(client, kind, copy, stamp)
-        return made + (0 if kind.ends_pods else _end_pods(client, kind, copy))
+        suspended = _suspend(client, kind, copy, stamp)
+        return suspended + (0 if kind.ends_pods else _end_pods(client, kind, copy))
     except MemberMissing:
         return 1
     except MemberError as e:

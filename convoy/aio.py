@@ -29,8 +29,8 @@ class AsyncFleet:
 
     async def jobs(self, namespace: str = "", **filters: str) -> "JobList[AsyncJob]":
         """Those of a namespace, or of all that the token may read. Filters are those of REST: ``state``, ``queue`` ..."""
-        found = await self._http.run(flows.pages("jobs/", {"namespace": namespace, **filters}))
-        return JobList(AsyncJob(self._http, job) for job in found)
+        rows = await self._http.run(flows.pages("jobs/", {"namespace": namespace, **filters}))
+        return JobList(AsyncJob(self._http, job) for job in rows)
 
     async def clusters(self) -> list[types.Cluster]:
         return await self._http.run(flows.pages("clusters/", {}))

@@ -29,8 +29,8 @@ class Fleet:
 
     def jobs(self, namespace: str = "", **filters: str) -> "JobList[Job]":
         """Those of a namespace, or of all that the token may read. Filters are those of REST: ``state``, ``queue`` ..."""
-        found = self._http.run(flows.pages("jobs/", {"namespace": namespace, **filters}))
-        return JobList(Job(self._http, job) for job in found)
+        rows = self._http.run(flows.pages("jobs/", {"namespace": namespace, **filters}))
+        return JobList(Job(self._http, job) for job in rows)
 
     def clusters(self) -> list[types.Cluster]:
         return self._http.run(flows.pages("clusters/", {}))

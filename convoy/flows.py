@@ -86,13 +86,13 @@ def job_of(uid: str) -> Flow[types.JobDetail]:
 
 def find(name: str, namespace: str, kind: str) -> Flow[types.JobDetail]:
     params = {"name": name, "namespace": namespace, "kind": kind}
-    found: list[types.Job] = yield from pages("jobs/", params)
-    if not found:
+    jobs: list[types.Job] = yield from pages("jobs/", params)
+    if not jobs:
         raise NotFound(f"there is no {kind or 'job'} {name!r} in namespace {namespace}")
-    if len(found) > 1:
-        kinds = ", ".join(sorted(job["kind"] for job in found))
+    if len(jobs) > 1:
+        kinds = ", ".join(sorted(job["kind"] for job in jobs))
         raise ConvoyError(f"{name!r} names several jobs in namespace {namespace}: give kind=, one of {kinds}")
-    return (yield from job_of(found[0]["id"]))
+    return (yield from job_of(jobs[0]["id"]))
 
 
 def pages(path: str, params: Mapping[str, str]) -> Flow[list[Any]]:
@@ -152,6 +152,6 @@ def explain(uid: str) -> Flow[types.Explanation]:
 def log_params(
     *, pod: str, role: str, index: int | None, attempt: int | None, tail: int | None, follow: bool
 ) -> dict[str, str]:
-    given = {"pod": pod, "role": role, "index": index, "attempt": attempt, "tail": tail}
-    params = {key: str(value) for key, value in given.items() if value not in ("", None)}
+    fields = {"pod": pod, "role": role, "index": index, "attempt": attempt, "tail": tail}
+    params = {key: str(value) for key, value in fields.items() if value not in ("", None)}
     return params | ({"follow": "true"} if follow else {})

@@ -45,13 +45,13 @@ class JoinForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run
 
     def clean(self) -> dict[str, Any]:
         """Shows what the service refused beside the field it is about."""
-        given = super().clean() or {}
+        cleaned = super().clean() or {}
         if self.refused is not None:
             for fault in self.refused.faults:
                 self.add_error(fault.field if fault.field in self.fields else None, fault.detail)
             if not self.refused.faults:
                 self.add_error(None, self.refused.message)
-        return given
+        return cleaned
 
 
 @admin.register(Cluster)
@@ -81,11 +81,11 @@ class ClusterAdmin(RoleAdmin):
         response: HttpResponse = super().add_view(request, form_url, extra_context)
         return response
 
-    def _joined(self, request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
+    def _joined(self, request: HttpRequest, cleaned: dict[str, Any]) -> HttpResponse:
         cluster = clusters.join(
-            given["name"],
-            given["kubeconfig"],
-            context=given["context"],
+            cleaned["name"],
+            cleaned["kubeconfig"],
+            context=cleaned["context"],
             by=request.user.get_username(),
             now=clock.now(),
         )

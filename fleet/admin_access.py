@@ -72,13 +72,13 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
 
     def clean(self) -> dict[str, Any]:
         """As Django does it, with the code."""
-        given: dict[str, Any] = self.cleaned_data
-        if given.get("username") is not None and given.get("password"):
-            self.user_cache = authenticate(self.request, **given)
+        cleaned: dict[str, Any] = self.cleaned_data
+        if cleaned.get("username") is not None and cleaned.get("password"):
+            self.user_cache = authenticate(self.request, **cleaned)
             if self.user_cache is None:
                 raise self._refusal()
             self.confirm_login_allowed(self.user_cache)
-        return given
+        return cleaned
 
     def _refusal(self) -> forms.ValidationError:
         verdict = getattr(self.request, "second_factor", None)

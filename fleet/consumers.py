@@ -194,10 +194,10 @@ class Tailer(Follower):
         while True:
             await asyncio.sleep(FOLLOW_S)
             with contextlib.suppress(DatabaseError):
-                found = await database_sync_to_async(journal.after)(version)
-                if found:
-                    version = found[-1].version
-                    changes = [_as_change(entry) for entry in found]
+                entries = await database_sync_to_async(journal.after)(version)
+                if entries:
+                    version = entries[-1].version
+                    changes = [_as_change(entry) for entry in entries]
                     await asyncio.gather(*(each.send_changes(changes) for each in self.sockets), return_exceptions=True)
 
 
@@ -254,8 +254,8 @@ def _token(scope: Mapping[str, Any]) -> str:
 
 
 def _since(scope: Mapping[str, Any]) -> int | None:
-    given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("since", [""])[0]
-    return int(given) if given.isascii() and given.isdigit() and len(given) <= 18 else None
+    value = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("since", [""])[0]
+    return int(value) if value.isascii() and value.isdigit() and len(value) <= 18 else None
 
 
 def _missed(since: int) -> list[Change] | None:
@@ -266,8 +266,8 @@ def _missed(since: int) -> list[Change] | None:
     with repeatable_read():
         if not journal.floor() <= since <= journal.tip():
             return None
-        found = journal.after(since, RESUME_LIMIT + 1)
-    return None if len(found) > RESUME_LIMIT else [_as_change(entry) for entry in found]
+        changes = journal.after(since, RESUME_LIMIT + 1)
+    return None if len(changes) > RESUME_LIMIT else [_as_change(entry) for entry in changes]
 
 
 def _as_change(entry: Any) -> Change:

@@ -427,7 +427,7 @@ def _digest(credentials: bytes) -> bytes:
 
 def _session(cookies: bytes) -> bytes:
     try:
-        found = SimpleCookie(cookies.decode("latin-1")).get("sessionid")
+        cookie = SimpleCookie(cookies.decode("latin-1")).get("sessionid")
     except CookieError:
         return cookies
-    return found.value.encode("latin-1") if found else cookies
+    return cookie.value.encode("latin-1") if cookie else cookies

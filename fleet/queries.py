@@ -45,21 +45,21 @@ def clusters() -> QuerySet[Cluster]:
 
 def capacities(cluster_ids: Iterable[int]) -> dict[int, Capacity]:
     """Of every cluster asked for, in two queries. Free is what the nodes have left, less what is held."""
-    found = {pk: Capacity() for pk in cluster_ids}
-    nodes = Node.objects.filter(cluster_id__in=found).order_by()
+    capacities_by_cluster = {pk: Capacity() for pk in cluster_ids}
+    nodes = Node.objects.filter(cluster_id__in=capacities_by_cluster).order_by()
     fields = ("cluster_id", "ready", "unschedulable", "allocatable", "requested")
     for pk, ready, unschedulable, allocatable, requested in nodes.values_list(*fields).iterator():
-        capacity = found[pk]
+        capacity = capacities_by_cluster[pk]
         capacity.nodes += 1
         if ready and not unschedulable:
             capacity.usable_nodes += 1
             _add(capacity.resources, allocatable, requested)
-    for pk, held in _held(found).items():
+    for pk, held in _held(capacities_by_cluster).items():
         for resource, amount in held.items():
-            if total := found[pk].resources.get(resource):
+            if total := capacities_by_cluster[pk].resources.get(resource):
                 total["held"] = amount
                 total["free"] = max(0, total["free"] - amount)
-    return found
+    return capacities_by_cluster
 
 
 def _add(totals: Totals, allocatable: Mapping[str, int], requested: Mapping[str, int]) -> None:

@@ -45,8 +45,8 @@ class Span:
 
 def begin(name: str, *, parent: str = "", at: datetime | None = None, **attributes: Attribute) -> Span:
     """Begins a span below ``parent``, or a new trace; ``at`` is when the step began, if not now."""
-    found = provider()
-    if found is None:
+    current = provider()
+    if current is None:
         return Span()
     from opentelemetry.context import Context
     from opentelemetry.trace import set_span_in_context
@@ -55,7 +55,7 @@ def begin(name: str, *, parent: str = "", at: datetime | None = None, **attribut
     wire = TraceContextTextMapPropagator()
     # Below the stored parent and no other: what the calling thread does beside this is not part of the trace.
     above = wire.extract({"traceparent": parent}, Context())
-    tracer = found.get_tracer(_SERVICE)
+    tracer = current.get_tracer(_SERVICE)
     span = tracer.start_span(name, above, attributes=_named(attributes), start_time=_nanoseconds(at) if at else None)
     carrier: dict[str, str] = {}
     wire.inject(carrier, set_span_in_context(span, Context()))

@@ -166,10 +166,10 @@ def _claim_locations(jobs: Iterable[Mapping[str, Any]]) -> Locations:
     rows = ClaimLocation.objects.order_by("cluster__name")
     if len(names) <= _CLAIMS_NAMED:
         rows = rows.filter(name__in=names)
-    found: dict[str, tuple[str, ...]] = {}
+    locations: dict[str, tuple[str, ...]] = {}
     for namespace, name, cluster in rows.values_list("namespace", "name", "cluster__name"):
-        found[f"{namespace}/{name}"] = (*found.get(f"{namespace}/{name}", ()), cluster)
-    return found
+        locations[f"{namespace}/{name}"] = (*locations.get(f"{namespace}/{name}", ()), cluster)
+    return locations
 
 
 def mounted(roles: Iterable[Mapping[str, Any]]) -> Sequence[str]:
@@ -258,8 +258,8 @@ _TREE_VERSION = prepared.Rows(lambda _: QuotaTree.objects.order_by("pk").values_
 
 def tree_in_force() -> tuple[Tree | None, int]:
     """The quota tree and its resource version, parsed once for each manifest; None and 0 without one."""
-    found = QuotaTree.objects.values_list(Cast("manifest", TextField()), "resource_version").first()
-    return (None, 0) if found is None else (_parsed(found[0]), found[1])
+    row = QuotaTree.objects.values_list(Cast("manifest", TextField()), "resource_version").first()
+    return (None, 0) if row is None else (_parsed(row[0]), row[1])
 
 
 @lru_cache(maxsize=2)
@@ -332,12 +332,12 @@ def _closed_below(
             closed[row.path] = Closed(row.path, row.name, row.state, row.spent)
     if not closed:
         return {}
-    found: dict[str, Closed] = {}
+    closed_nodes: dict[str, Closed] = {}
     for leaf in tree.leaves:
         above = [closed[node.path] for node in tree.to_root(leaf.path) if node.path in closed]
         if above:
-            found[leaf.path] = above[-1]
-    return found
+            closed_nodes[leaf.path] = above[-1]
+    return closed_nodes
 
 
 def specs_of(rows: Iterable[Policy]) -> dict[int, PolicySpec]:

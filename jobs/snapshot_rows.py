@@ -69,22 +69,22 @@ def take_unread() -> dict[str, str]:
 
 def unreadable() -> dict[str, str]:
     """The uids of all jobs that have such a row now, with what is wrong."""
-    found: dict[str, str] = {}
+    faults: dict[str, str] = {}
     charged = Job.objects.filter(charge__isnull=False).order_by().values_list("uid", "charge")
     held = Hold.objects.filter(released_at__isnull=True).order_by().values_list("job_uid", "amounts", "nodes")
     for uid, charge in charged.iterator(chunk_size=5000):
-        _check(found, uid, lambda charge=charge: stored_amounts.amounts(charge))
+        _check(faults, uid, lambda charge=charge: stored_amounts.amounts(charge))
     for uid, amounts, nodes in held.iterator(chunk_size=5000):
-        _check(found, uid, lambda amounts=amounts: stored_amounts.amounts(amounts))
-        _check(found, uid, lambda nodes=nodes: stored_amounts.on_nodes(nodes))
-    return found
+        _check(faults, uid, lambda amounts=amounts: stored_amounts.amounts(amounts))
+        _check(faults, uid, lambda nodes=nodes: stored_amounts.on_nodes(nodes))
+    return faults
 
 
-def _check(found: dict[str, str], uid: UUID, read: Any) -> None:
+def _check(faults: dict[str, str], uid: UUID, read: Any) -> None:
     try:
         read()
     except Unreadable as e:
-        found[str(uid)] = str(e)
+        faults[str(uid)] = str(e)
 
 
 def _readable(total: Any) -> Amounts | None:

@@ -33,8 +33,8 @@ Nodes = Mapping[str, Sequence[str]]
 """Role -> the node of each live pod, by index; empty: it is not bound."""
 
 
-def load_runners(rows: QuerySet[Job], found: Quota) -> tuple[AdmittedGang, ...]:
-    jobs = [job for job in rows.values(*_RUNNING) if job["leaf"] in found.ledger.path_rows]
+def load_runners(rows: QuerySet[Job], quota: Quota) -> tuple[AdmittedGang, ...]:
+    jobs = [job for job in rows.values(*_RUNNING) if job["leaf"] in quota.ledger.path_rows]
     if not jobs:
         return ()
     nodes = _nodes(rows, jobs)
@@ -48,10 +48,10 @@ def load_runners(rows: QuerySet[Job], found: Quota) -> tuple[AdmittedGang, ...]:
     return tuple(runner for part in parts for runner in part)
 
 
-def load_parts(rows: QuerySet[Job], found: Quota, now: datetime, kept_for: timedelta) -> list[AdmittedGang]:
+def load_parts(rows: QuerySet[Job], quota: Quota, now: datetime, kept_for: timedelta) -> list[AdmittedGang]:
     """The pods that these jobs are giving back, apart for each preemptor, until it has had its time to start."""
     shrinking = rows.filter(state=Job.State.RUNNING, shrinks__isnull=False)
-    jobs = [job for job in shrinking.values(*_RUNNING) if job["leaf"] in found.ledger.path_rows]
+    jobs = [job for job in shrinking.values(*_RUNNING) if job["leaf"] in quota.ledger.path_rows]
     if not jobs:
         return []
     nodes = _nodes(shrinking, jobs)

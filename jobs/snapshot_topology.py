@@ -60,8 +60,8 @@ def tables() -> dict[str, dict[str, Place]]:
     """The table by entry. Invalid lines were reported when it was applied, and are skipped."""
     # In the clusters' own namespace only those who may have ever written; elsewhere a row of before counts once they write it.
     written_by_admin = Q(moves_nodes=True) | Q(namespace=NAMESPACES[0])
-    found = Dependent.objects.filter(written_by_admin, kind="ConfigMap", namespace__in=NAMESPACES, name=network.TABLE)
-    row = min(found, key=lambda row: NAMESPACES.index(row.namespace), default=None)
+    rows = Dependent.objects.filter(written_by_admin, kind="ConfigMap", namespace__in=NAMESPACES, name=network.TABLE)
+    row = min(rows, key=lambda row: NAMESPACES.index(row.namespace), default=None)
     data = row.manifest.get("data") if row else None
     if not isinstance(data, dict):
         return {}

@@ -60,7 +60,7 @@ class MemberJob:
     def begun(self) -> dict[str, Notice]:
         """By the uid of their pods, the notices of pods that have not left."""
         entries = [(pod, record.notice) for record in self.records.values() for pod in record.pods.values()]
-        return {pod.uid: given for pod, given in entries if pod.left is None}
+        return {pod.uid: sent for pod, sent in entries if pod.left is None}
 
     @property
     def is_settled(self) -> bool:
@@ -70,8 +70,8 @@ class MemberJob:
         )
 
     def note_given(self, gives: Iterable[tuple[PodFacts, Notice]]) -> None:
-        for pod, given in gives:
-            record = self.records.setdefault(given.id, JobRecord(given))
+        for pod, sent in gives:
+            record = self.records.setdefault(sent.id, JobRecord(sent))
             record.pods[pod.name] = PodRecord(pod.uid)
 
     def note_withdrawn(self, pod: PodFacts) -> None:
@@ -122,7 +122,7 @@ class MemberJob:
 
 async def find(member: Member, pod: PodFacts) -> MemberJob:
     """The job of a pod. Raises MemberAway; what the member refuses to show is no job."""
-    found, owner = MemberJob(pod.namespace), pod.owner
+    job, owner = MemberJob(pod.namespace), pod.owner
     for _ in range(_DEEPEST):
         kind = registry.find(owner.api_version, owner.kind) if owner else None
         if owner is None or kind is None:
@@ -133,9 +133,9 @@ async def find(member: Member, pod: PodFacts) -> MemberJob:
             break
         if manifest["metadata"].get("uid") != owner.uid:
             break
-        found = MemberJob.read(kind.resource, manifest)
+        job = MemberJob.read(kind.resource, manifest)
         owner = facts.owner_of(manifest["metadata"])
-    return found
+    return job
 
 
 def key_of(manifest: Object) -> str:

@@ -67,8 +67,8 @@ class Store:
         return [self._pods[key] for key in sorted(self._jobs.get(job, ()))]
 
     def signals_of(self, pods: Iterable[PodFacts]) -> dict[str, Signal]:
-        found = {pod.uid: signals.earliest(iter((pod.signal, self._of_node(pod)))) for pod in pods}
-        return {uid: signal for uid, signal in found.items() if signal is not None}
+        signals_by_pod = {pod.uid: signals.earliest(iter((pod.signal, self._of_node(pod)))) for pod in pods}
+        return {uid: signal for uid, signal in signals_by_pod.items() if signal is not None}
 
     def jobs(self) -> Iterator[str]:
         return iter(self._jobs)

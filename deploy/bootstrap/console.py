@@ -81,8 +81,8 @@ def node_is_new_enough() -> bool:
     if not node:
         return False
     said = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.match(r"v(\d+)", said)
-    return found is not None and int(found.group(1)) >= OLDEST_NODE
+    match = re.match(r"v(\d+)", said)
+    return match is not None and int(match.group(1)) >= OLDEST_NODE
 
 
 def read(path: Path) -> str:

@@ -25,10 +25,10 @@ def kubeconfigs(folder: Path) -> list[Path]:
     """A folder's kubeconfigs, one a cluster."""
     if not folder.is_dir():
         raise Problem(f"{folder} is not a folder: --members wants one with a kubeconfig a cluster.")
-    found = sorted(path for path in folder.iterdir() if path.suffix in (".kubeconfig", ".yaml", ".yml"))
-    if not found:
+    files = sorted(path for path in folder.iterdir() if path.suffix in (".kubeconfig", ".yaml", ".yml"))
+    if not files:
         raise Problem(f"{folder} holds no *.kubeconfig and no *.yaml: put one kubeconfig a cluster there.")
-    return found
+    return files
 
 
 def simulated(home: Home) -> list[Path]:
@@ -79,10 +79,10 @@ def follow(api: Api, steps: Steps, working_s: Callable[[], float], patience_s: f
 
 
 def current(api: Api) -> dict[str, Any]:
-    found = api.results(JOB)
-    if not found:
+    jobs = api.results(JOB)
+    if not jobs:
         raise Problem("The demo job pytorch-test is gone.")
-    return found[0]
+    return jobs[0]
 
 
 def pods(api: Api, job: dict[str, Any]) -> list[dict[str, Any]]:

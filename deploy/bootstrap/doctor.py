@@ -48,8 +48,8 @@ def python(home: Home) -> Iterator[Finding]:
 
 
 def packages(home: Home) -> Iterator[Finding]:
-    made = Environment(ROOT, Steps())
-    if made.is_fresh():
+    venv = Environment(ROOT, Steps())
+    if venv.is_fresh():
         yield Finding("packages", "as locked", "")
     else:
         yield Finding("packages", "not installed, or not as locked", "python3 manage.py up installs them")
@@ -90,9 +90,9 @@ def processes(home: Home) -> Iterator[Finding]:
     if not running.is_running(home):
         yield Finding("processes", "not running")
         return
-    found = running.state(home)
-    yield Finding("broker", str(found.get("broker")))
-    for row in running.children(found):
+    state = running.state(home)
+    yield Finding("broker", str(state.get("broker")))
+    for row in running.children(state):
         advice = "" if row.is_ready else f"python3 manage.py logs {row.name} has more. Its last lines:\n"
         yield Finding(row.name, row.state, advice and advice + running.last_words(home, row.name, 4))
 

@@ -86,10 +86,10 @@ class Environment:
 
     def _stamped(self) -> dict[str, Any]:
         try:
-            found = json.loads(self.stamp.read_text())
+            stamp = json.loads(self.stamp.read_text())
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return stamp if isinstance(stamp, dict) else {}
 
     def _digest(self) -> str:
         digest = hashlib.sha256(str(self.venv).encode())

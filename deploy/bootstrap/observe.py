@@ -25,9 +25,9 @@ def status(argv: list[str], home: Home, steps: Steps) -> int:
     if not running.is_running(home):
         steps.say("Convoy is not running: python3 manage.py up starts it.")
         return 3
-    found = running.state(home)
-    rows = running.children(found)
-    steps.say(f"http://127.0.0.1:{found.get('port')}   broker: {found.get('broker')}   state in {home.path}\n")
+    state = running.state(home)
+    rows = running.children(state)
+    steps.say(f"http://127.0.0.1:{state.get('port')}   broker: {state.get('broker')}   state in {home.path}\n")
     steps.say(steps.bold(f"{'PROCESS':<11}{'STATE':<10}{'PID':>8}{'UP':>9}{'RESTARTS':>10}{'MEMORY':>10}"))
     for row in rows:
         shade = GREEN if row.is_ready else RED
@@ -51,12 +51,12 @@ def logs(argv: list[str], home: Home, steps: Steps) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these processes")
     parser.add_argument("-f", "--follow", action="store_true", help="stay, and show what comes")
     parser.add_argument("-n", "--lines", type=int, default=20, help="how many lines back (default 20)")
-    given = parser.parse_args(argv)
-    if missing := [name for name in given.names if not (home.logs / f"{name}.log").exists()]:
+    options = parser.parse_args(argv)
+    if missing := [name for name in options.names if not (home.logs / f"{name}.log").exists()]:
         raise Problem(f"There is no log of {missing[0]} in {home.logs}.")
-    reader = Reader(home.logs, given.names, steps)
-    reader.show(given.lines)
-    if given.follow:
+    reader = Reader(home.logs, options.names, steps)
+    reader.show(options.lines)
+    if options.follow:
         reader.follow(lambda: True)
     return 0
 

@@ -56,9 +56,9 @@ def of_output(output: str, doing: str) -> Problem:
     if any(sign in lowered for sign in READ_ONLY):
         return Problem(f"The checkout or its caches cannot be written, so I could not {doing}: make them writable.")
     for pattern in UNBUILT:
-        if found := re.search(pattern, output):
+        if match := re.search(pattern, output):
             return Problem(
-                f"{found.group(1)} has no ready-made wheel for this machine and could not be built: install a C "
+                f"{match.group(1)} has no ready-made wheel for this machine and could not be built: install a C "
                 f"compiler and the Python headers, or use a machine that has a wheel, and run this again."
             )
     if any(sign in lowered for sign in NO_NETWORK):

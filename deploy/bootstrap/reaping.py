@@ -43,10 +43,10 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> int:
 def strays() -> list[int]:
     """All processes below this one."""
     parents = _parents()
-    found, below = [], {os.getpid()}
+    pids, below = [], {os.getpid()}
     while below := {pid for pid, parent in parents.items() if parent in below}:
-        found.extend(sorted(below))
-    return found
+        pids.extend(sorted(below))
+    return pids
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -71,13 +71,13 @@ def _end_strays() -> None:
 
 
 def _parents() -> dict[int, int]:
-    found = {}
+    parents = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError, IndexError):
             state, parent = stat.read_text().rpartition(")")[2].split()[:2]
             if state not in "ZX":
-                found[int(stat.parent.name)] = int(parent)
-    return found
+                parents[int(stat.parent.name)] = int(parent)
+    return parents
 
 
 def _name(pid: int) -> str:

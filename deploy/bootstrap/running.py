@@ -47,14 +47,14 @@ def is_running(home: Home) -> bool:
 def state(home: Home) -> dict[str, Any]:
     """Empty when there is none, or it cannot be read."""
     try:
-        found = json.loads(home.state_file.read_text())
+        content = json.loads(home.state_file.read_text())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def children(found: dict[str, Any]) -> list[ChildState]:
-    return [ChildState(name=name, **row) for name, row in found.get("children", {}).items()]
+def children(published: dict[str, Any]) -> list[ChildState]:
+    return [ChildState(name=name, **row) for name, row in published.get("children", {}).items()]
 
 
 def start(
@@ -94,10 +94,10 @@ def end(home: Home, started: subprocess.Popen[bytes] | None = None) -> bool:
     if started is not None:
         processes.end(started.pid, processes.born(started.pid), STOP_S)
     was_running = is_running(home)
-    found = _published(home) if was_running else state(home)
-    if was_running and found:
-        processes.end(int(found["pid"]), found["born"], STOP_S)
-    strays = [row for row in children(found) if row.pid and processes.is_alive(row.pid, row.born)]
+    published = _published(home) if was_running else state(home)
+    if was_running and published:
+        processes.end(int(published["pid"]), published["born"], STOP_S)
+    strays = [row for row in children(published) if row.pid and processes.is_alive(row.pid, row.born)]
     for row in strays:
         processes.end(row.pid or 0, row.born, 5.0, group=True)
     home.state_file.unlink(missing_ok=True)
@@ -108,9 +108,9 @@ def _published(home: Home) -> dict[str, Any]:
     """The state of a supervisor that holds its lock: it publishes right after it took it."""
     until = time.monotonic() + STOP_S
     while is_running(home) and time.monotonic() < until:
-        found = state(home)
-        if found and processes.is_alive(int(found["pid"]), found["born"]):
-            return found
+        published = state(home)
+        if published and processes.is_alive(int(published["pid"]), published["born"]):
+            return published
         time.sleep(0.05)
     return state(home)
 
@@ -118,5 +118,5 @@ def _published(home: Home) -> dict[str, Any]:
 def environment(home: Home) -> dict[str, str]:
     """What a command beside the running product needs to meet its database and its broker."""
     url = state(home).get("broker_url", "") if is_running(home) else ""
-    given = {"CONVOY_HOME": str(home.path), "DJANGO_SETTINGS_MODULE": "deploy.config.settings"}
-    return given | ({"REDIS_URL": url} if url and not os.environ.get("REDIS_URL") else {})
+    variables = {"CONVOY_HOME": str(home.path), "DJANGO_SETTINGS_MODULE": "deploy.config.settings"}
+    return variables | ({"REDIS_URL": url} if url and not os.environ.get("REDIS_URL") else {})

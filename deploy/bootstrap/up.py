@@ -63,8 +63,8 @@ def parse(argv: list[str]) -> Options:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--empty", action="store_true", help="no clusters and no demo job")
     what.add_argument("--members", type=Path, metavar="DIR", help="join the clusters of the kubeconfigs in DIR")
-    given = parser.parse_args(argv)
-    return Options(given.detach, given.empty, given.ci, given.members and given.members.absolute())
+    options = parser.parse_args(argv)
+    return Options(options.detach, options.empty, options.ci, options.members and options.members.absolute())
 
 
 def _start_and_show(options: Options, home: Home, steps: Steps, fresh: bool) -> bool:

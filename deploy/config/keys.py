@@ -80,9 +80,9 @@ def _require(may_generate: bool, name: str, kept: Path) -> None:
             f"{name} is not set, and generated keys are not used beside a database server: {name}_FILE={kept} keeps the one"
             " that was generated before; keep a copy of it elsewhere"
         )
-    made = f"{name}: make one with {_MAKE}" if name == ENCRYPTION else f"{name}, a long random text"
+    remedy = f"{name}: make one with {_MAKE}" if name == ENCRYPTION else f"{name}, a long random text"
     raise ImproperlyConfigured(
-        f"beside a database server set {made}, or name a file in {name}_FILE; the same for every process"
+        f"beside a database server set {remedy}, or name a file in {name}_FILE; the same for every process"
     )
 
 

@@ -65,11 +65,11 @@ def main() -> int:
     parser.add_argument("--host", default=os.environ.get("CONVOY_KUBE_HOST", "127.0.0.1"))
     parser.add_argument("--port", type=int, default=int(os.environ.get("CONVOY_KUBE_PORT", "8443")))
     parser.add_argument("--kubeconfig", action="store_true", help="first write one for user admin, made when missing")
-    given = parser.parse_args()
-    if given.kubeconfig:
+    options = parser.parse_args()
+    if options.kubeconfig:
         call_command("ensure_admin")
-        call_command("write_kubeconfig", server=f"https://{given.host}:{given.port}")
-    running = server(given.port, given.host)
+        call_command("write_kubeconfig", server=f"https://{options.host}:{options.port}")
+    running = server(options.port, options.host)
     gc_tuning.shorten()
     running.run()
     return 0 if running.started else 1

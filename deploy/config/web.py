@@ -12,11 +12,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="deploy.config.web")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     config = Config(
         "deploy.config.asgi:application",
-        host=given.host,
-        port=given.port,
+        host=options.host,
+        port=options.port,
         lifespan="off",
         access_log=False,
         timeout_graceful_shutdown=5,

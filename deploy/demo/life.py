@@ -64,7 +64,7 @@ def plan(jobs: Sequence[Seen], now: datetime, *, calm: bool) -> Round:
         by_work.setdefault(job.work, []).append(job)
     room = MOST - sum(not job.has_ended for job in jobs)
     due = [work for work in TEAMWORK if calm and _is_due(work, by_work[work.name], now)]
-    stale = [job.id for found in by_work.values() for job in _stale(found, now)]
+    stale = [job.id for group in by_work.values() for job in _stale(group, now)]
     return Round(tuple(due[: max(0, min(AT_ONCE, room))]), tuple(stale))
 
 
@@ -94,14 +94,14 @@ def take_round(api: Api, now: datetime, rng: random.Random) -> Round:
     clusters = api.results("clusters/?page_size=50")
     calm = bool(clusters) and all(each["state"] == "Ready" for each in clusters)
     jobs = [seen(row) for row in rows if not row["deleting_at"]]
-    found = plan(jobs, now, calm=calm)
-    for work in found.submit:
+    decided = plan(jobs, now, calm=calm)
+    for work in decided.submit:
         answer = api.apply(teamwork.manifest(work, rng).encode())
         if not answer.ok:
             sys.stderr.write(f"{work.name} was refused: {answer.said}\n")
-    for uid in found.remove:
+    for uid in decided.remove:
         api.delete(f"jobs/{uid}/")
-    return found
+    return decided
 
 
 def is_the_demos(api: Api) -> bool:
@@ -129,8 +129,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m deploy.demo.life", description=__doc__)
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--port", type=int, required=True)
-    given = parser.parse_args(arguments)
-    run(given.home, given.port)
+    options = parser.parse_args(arguments)
+    run(options.home, options.port)
     return 0
 
 

@@ -18,22 +18,22 @@ def main() -> int:
     parser.add_argument("--broker-port", type=int, required=True)
     parser.add_argument("--simulated", type=int, default=0)
     parser.add_argument("--lively", action="store_true")
-    given = parser.parse_args()
-    run = given.home / "run"
+    options = parser.parse_args()
+    run = options.home / "run"
     if locks.try_hold(run / "supervisor.lock") is None:
         sys.stderr.write("a supervisor already runs on this home\n")
         return 1
-    chosen = broker.choose(os.environ, given.broker_port, os.environ.get("CONVOY_BROKER_PASSWORD", ""))
+    chosen = broker.choose(os.environ, options.broker_port, os.environ.get("CONVOY_BROKER_PASSWORD", ""))
     kube_port = ports.first_free(int(os.environ.get("CONVOY_KUBE_PORT") or 8443))
-    plan = product.Plan(given.home, given.port, kube_port, chosen, given.simulated, given.lively)
+    plan = product.Plan(options.home, options.port, kube_port, chosen, options.simulated, options.lively)
     facts: dict[str, str | int] = {
-        "port": given.port,
+        "port": options.port,
         "kube_port": kube_port,
         "broker": chosen.kind,
         "broker_url": chosen.url,
-        "simulated": given.simulated,
+        "simulated": options.simulated,
     }
-    supervisor = Supervisor(product.specs(plan), given.home / "logs", run / "supervisor.json", facts)
+    supervisor = Supervisor(product.specs(plan), options.home / "logs", run / "supervisor.json", facts)
     asyncio.run(supervisor.run())
     return 0
 

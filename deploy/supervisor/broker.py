@@ -54,8 +54,8 @@ maxmemory-policy noeviction
 
 
 def choose(environ: Mapping[str, str], port: int, password: str) -> Broker:
-    if given := environ.get("REDIS_URL"):
-        return Broker(GIVEN, given)
+    if url := environ.get("REDIS_URL"):
+        return Broker(GIVEN, url)
     for kind, program in ((EMBEDDED, embedded_program()), (FOUND, found_program())):
         if program:
             return Broker(kind, f"redis://:{password}@127.0.0.1:{port}/0", program, port, password)

@@ -44,8 +44,8 @@ def checks(port: int, *names: str) -> Probe:
 
     async def exchange() -> bool:
         _, body = await _get(port, "/readyz?verbose")
-        found = json.loads(body).get("checks", {})
-        return all(is_ok(found.get(name)) for name in names)
+        results = json.loads(body).get("checks", {})
+        return all(is_ok(results.get(name)) for name in names)
 
     return answers(exchange)
 
@@ -71,11 +71,11 @@ def serves(port: int, path: str) -> Probe:
     return answers(exchange)
 
 
-def is_ok(found: object) -> bool:
+def is_ok(result: object) -> bool:
     """A check is spelled ``true``, ``"ok"`` or ``{"ok": true}``."""
-    if isinstance(found, dict):
-        found = found.get("ok", found.get("status"))
-    return found is True or found == "ok"
+    if isinstance(result, dict):
+        result = result.get("ok", result.get("status"))
+    return result is True or result == "ok"
 
 
 def serves_kubeconfigs(folder: Path, count: int) -> Probe:

@@ -74,10 +74,10 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
 
     @extend_schema(request=JoinSerializer, responses={201: ClusterDetailSerializer}, summary="Join a member")
     def create(self, request: Request) -> Response:
-        given = JoinSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        wanted = given.validated_data
-        made = clusters.join(
+        serializer = JoinSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        wanted = serializer.validated_data
+        joined = clusters.join(
             wanted["name"],
             wanted["kubeconfig"],
             context=wanted["context"],
@@ -85,28 +85,28 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
             by=request.user.get_username(),
             now=clock.now(),
         )
-        return self._shown(made, status=201)
+        return self._shown(joined, status=201)
 
     @extend_schema(request=JoinSerializer, responses=ChecksSerializer, summary="Look at a member before it joins")
     @action(detail=False, methods=["post"])
     def check(self, request: Request) -> Response:
         """One check after the other, up to the first that fails; nothing is kept."""
-        given = JoinSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        wanted = given.validated_data
+        serializer = JoinSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        wanted = serializer.validated_data
         checks = join_preflight.examine(wanted["name"], wanted["kubeconfig"], wanted["context"])
         return Response(ChecksSerializer({"ok": all(each.ok for each in checks), "checks": checks}).data)
 
     @extend_schema(request=ClusterChangeSerializer, responses=ClusterDetailSerializer)
     def partial_update(self, request: Request, name: str) -> Response:
         cluster = self.get_object()
-        given = ClusterChangeSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        serializer = ClusterChangeSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
         by, now = request.user.get_username(), clock.now()
-        if "labels" in given.validated_data:
-            clusters.set_labels(cluster, given.validated_data["labels"], by=by, now=now)
-        if "taints" in given.validated_data:
-            clusters.set_taints(cluster, [dict(t) for t in given.validated_data["taints"]], by=by, now=now)
+        if "labels" in serializer.validated_data:
+            clusters.set_labels(cluster, serializer.validated_data["labels"], by=by, now=now)
+        if "taints" in serializer.validated_data:
+            clusters.set_taints(cluster, [dict(t) for t in serializer.validated_data["taints"]], by=by, now=now)
         return self._shown(cluster)
 
     @extend_schema(
@@ -190,8 +190,8 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
     @extend_schema(responses=NodeSerializer(many=True), filters=False)
     @action(detail=True, filter_backends=[])
     def nodes(self, request: Request, name: str) -> Response:
-        found = self.get_object().nodes.select_related("cluster").defer("cluster__access").order_by("name")
-        page = viewsets.GenericViewSet.paginate_queryset(self, found)
+        nodes = self.get_object().nodes.select_related("cluster").defer("cluster__access").order_by("name")
+        page = viewsets.GenericViewSet.paginate_queryset(self, nodes)
         return self.get_paginated_response(NodeSerializer(page, many=True).data)
 
     @extend_schema(request=NodeLabelsSerializer, responses=NodeLabelsSerializer, summary="Label a member's node")
@@ -274,7 +274,7 @@ def visible(rows: QuerySet[Any], user: Any, field: str = "namespace", *, shared:
 
 def flag(request: Request, name: str) -> bool:
     """A query parameter that is there, or is true."""
-    given = request.query_params.get(name, "false").lower()
-    if given not in ("", "1", "0", "true", "false"):
-        raise ParseError(f"{name} is true or false, not {given[:40]!r}")
-    return given in ("", "1", "true")
+    value = request.query_params.get(name, "false").lower()
+    if value not in ("", "1", "0", "true", "false"):
+        raise ParseError(f"{name} is true or false, not {value[:40]!r}")
+    return value in ("", "1", "true")

@@ -93,9 +93,9 @@ class UserViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Any
 
     @extend_schema(request=NewUserSerializer, responses={201: UserSerializer})
     def create(self, request: Request) -> Response:
-        given = NewUserSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        user = users.create(given.validated_data["username"], given.validated_data["password"])
+        serializer = NewUserSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        user = users.create(serializer.validated_data["username"], serializer.validated_data["password"])
         return Response(UserSerializer(user).data, status=201)
 
     @extend_schema(request=None, responses=UserSerializer)
@@ -113,9 +113,9 @@ class UserViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Any
     @action(detail=True, methods=["post"])
     def password(self, request: Request, username: str) -> Response:
         """A new password; ends the user's sessions, and revokes what `revoke-tokens` does."""
-        given = PasswordSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        users.set_password(username, given.validated_data["password"], now=clock.now())
+        serializer = PasswordSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        users.set_password(username, serializer.validated_data["password"], now=clock.now())
         return Response(status=204)
 
     @extend_schema(request=None, responses={204: None})
@@ -147,9 +147,9 @@ class GrantViewSet(_ForAdmins, mixins.ListModelMixin, viewsets.GenericViewSet[Gr
 
     @extend_schema(request=GrantSerializer, responses={201: GrantSerializer})
     def create(self, request: Request) -> Response:
-        given = GrantSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        asked = given.validated_data
+        serializer = GrantSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        asked = serializer.validated_data
         row = grants.grant(asked["user"]["username"], asked["role"], asked["namespace"])
         return Response(GrantSerializer(row).data, status=201)
 

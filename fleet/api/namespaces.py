@@ -63,9 +63,9 @@ class NamespacePolicyViewSet(Guarded, mixins.ListModelMixin, mixins.RetrieveMode
     @extend_schema(request=NamespacePolicySerializer, responses=NamespacePolicySerializer)
     def update(self, request: Request, name: str) -> Response:
         """Replaces the policy: what is left out is as in the defaults."""
-        given = NamespacePolicySerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        row = namespace_policies.save(name, given.validated_data, now=clock.now())
+        serializer = NamespacePolicySerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        row = namespace_policies.save(name, serializer.validated_data, now=clock.now())
         return Response(NamespacePolicySerializer(row).data)
 
     @extend_schema(request=None, responses={204: None})

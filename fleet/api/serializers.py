@@ -280,8 +280,8 @@ class NewTokenSerializer(serializers.Serializer[Any]):
     def to_internal_value(self, data: Any) -> Any:
         """A limit that is not understood is refused, never left out: the token would be wider than it was meant."""
         scope = data.get("scope") if isinstance(data, Mapping) else None
-        if found := [FieldFault(*fault) for fault in token_scopes.faults(scope)] if isinstance(scope, Mapping) else []:
-            raise InvalidInput("; ".join(f"{fault.field} {fault.detail}" for fault in found), tuple(found))
+        if faults := [FieldFault(*fault) for fault in token_scopes.faults(scope)] if isinstance(scope, Mapping) else []:
+            raise InvalidInput("; ".join(f"{fault.field} {fault.detail}" for fault in faults), tuple(faults))
         return super().to_internal_value(data)
 
 

@@ -40,11 +40,11 @@ class Supply:
 
 def attach(clusters: Iterable[Cluster]) -> list[Cluster]:
     """The same clusters, each with its ``supply``."""
-    found = list(clusters)
-    supplies = supply_by_cluster([cluster.pk for cluster in found])
-    for cluster in found:
+    rows = list(clusters)
+    supplies = supply_by_cluster([cluster.pk for cluster in rows])
+    for cluster in rows:
         cluster.supply = supplies[cluster.pk]  # type: ignore[attr-defined]  # for the serializer
-    return found
+    return rows
 
 
 def supply_by_cluster(cluster_ids: list[int]) -> dict[int, Supply]:

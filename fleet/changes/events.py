@@ -111,8 +111,8 @@ def record_all(lines: Iterable[Line], now: datetime) -> None:
     ]
     Event.objects.filter(pk__in=[event.pk for event in before]).update(count=F("count") + 1, last_at=now)
     _journal(before, journal.Action.MODIFIED, now)
-    made = bulk.insert(list(events.values()))
-    _journal(made, journal.Action.ADDED, now)
+    inserted = bulk.insert(list(events.values()))
+    _journal(inserted, journal.Action.ADDED, now)
 
 
 def _event_key(event: Event) -> tuple[str, ...]:
@@ -123,12 +123,12 @@ def _event_key(event: Event) -> tuple[str, ...]:
 def _record_lines(lines: Iterable[Line], now: datetime) -> list[journal.Change]:
     """Adds lines; what is to be journalled of them."""
     rows = [line.event(now) for line in lines]
-    made, added = zip(rows, bulk.store(Event, rows), strict=True), journal.Action.ADDED
+    stored, added = zip(rows, bulk.store(Event, rows), strict=True), journal.Action.ADDED
     return [
         journal.Change(
             "Event", event_space(e["regarding_namespace"]), event_name(e["regarding_name"], pk), str(e["uid"]), added
         )
-        for e, pk in made
+        for e, pk in stored
     ]
 
 

@@ -53,8 +53,8 @@ class Offer:
 
     @property
     def _number(self) -> tuple[int, ...] | None:
-        found = _NUMBER.search(self.scheduler)
-        return tuple(map(int, found.groups())) if found else None
+        match = _NUMBER.search(self.scheduler)
+        return tuple(map(int, match.groups())) if match else None
 
 
 def chosen(labels: Mapping[str, str], offer: Offer, asked: str = "") -> str:

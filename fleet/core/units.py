@@ -13,11 +13,11 @@ Amounts = dict[str, int]
 Spec = Mapping[str, Any]
 
 
-def amounts(found: Mapping[str, Any] | None) -> Amounts:
+def amounts(resources: Mapping[str, Any] | None) -> Amounts:
     """Quantities as whole units; raises `QuantityError` for one that cannot be read."""
     return {
         name: quantities.milli(value) if name == "cpu" else quantities.units(value)
-        for name, value in (found or {}).items()
+        for name, value in (resources or {}).items()
     }
 
 

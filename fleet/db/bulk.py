@@ -80,7 +80,7 @@ def _insert_columns(
 ) -> list[int]:
     """One INSERT for as many rows as a statement takes; ``columns`` are the values of each field. Returns what it returns."""
     table, names = _quoted(model)
-    place, found = f"({', '.join(['%s'] * len(fields))})", []
+    place, inserted = f"({', '.join(['%s'] * len(fields))})", []
     written = [
         [field.get_db_prep_save(value, connection) for value in column]
         for field, column in zip(fields, columns, strict=True)
@@ -92,8 +92,8 @@ def _insert_columns(
             some = values[start : start + at_once]
             places = ", ".join([place] * len(some))
             cursor.execute(f"INSERT INTO {table} ({names}) VALUES {places} {tail}", list(chain.from_iterable(some)))  # noqa: S608
-            found += [each for (each,) in cursor.fetchall()] if cursor.description else []
-    return found
+            inserted += [each for (each,) in cursor.fetchall()] if cursor.description else []
+    return inserted
 
 
 def _quoted(model: type[models.Model]) -> tuple[str, str]:
@@ -172,9 +172,9 @@ def update(rows: Sequence[M], columns: Sequence[str], *, while_null: str = "") -
 
 def _update_from_json(rows: Sequence[M], fields: Sequence[Any], while_null: str) -> None:
     quote = connection.ops.quote_name
-    given = [{field.column: getattr(row, field.attname) for field in fields} for row in rows]
+    values = [{field.column: getattr(row, field.attname) for field in fields} for row in rows]
     types = ", ".join(f"{quote(field.column)} {field.cast_db_type(connection)}" for field in fields)
-    text = json.dumps(given, cls=_Exact)
+    text = json.dumps(values, cls=_Exact)
     _execute(rows, fields, f"SELECT * FROM jsonb_to_recordset(%s) AS r ({types})", [text], while_null)  # noqa: S608
 
 
@@ -191,7 +191,7 @@ def _update_from_values(rows: Sequence[M], fields: Sequence[Any], while_null: st
     _execute(rows, fields, f"VALUES {values}", list(chain.from_iterable(parameters)), while_null)
 
 
-def _execute(rows: Sequence[M], fields: Sequence[Any], given: str, parameters: Sequence[Any], while_null: str) -> None:
+def _execute(rows: Sequence[M], fields: Sequence[Any], source: str, parameters: Sequence[Any], while_null: str) -> None:
     quote = connection.ops.quote_name
     table, names = quote(rows[0]._meta.db_table), [quote(field.column) for field in fields]
     sets = ", ".join(f"{name} = given.{name}" for name in names[1:])
@@ -199,6 +199,6 @@ def _execute(rows: Sequence[M], fields: Sequence[Any], given: str, parameters: S
     if while_null:
         field: Any = rows[0]._meta.get_field(while_null)
         same += f" AND {table}.{quote(field.column)} IS NULL"
-    with_ = f"WITH given ({', '.join(names)}) AS ({given})"
+    with_ = f"WITH given ({', '.join(names)}) AS ({source})"
     with connection.cursor() as cursor:
         cursor.execute(f"{with_} UPDATE {table} SET {sets} FROM given WHERE {same}", parameters)  # noqa: S608

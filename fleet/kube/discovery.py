@@ -152,7 +152,8 @@ def aggregated(served: Iterable[Served]) -> dict[str, Any]:
         {
             "metadata": {"name": name} if name else {},
             "versions": [
-                {"version": version, "resources": found, "freshness": "Current"} for version, found in each.items()
+                {"version": version, "resources": resources, "freshness": "Current"}
+                for version, resources in each.items()
             ],
         }
         for name, each in groups.items()

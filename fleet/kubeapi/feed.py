@@ -47,9 +47,9 @@ class Subscriber:
         self._ready.set()
 
     def taken(self) -> tuple[list[Change], int]:
-        found, self._pending = self._pending, []
+        changes, self._pending = self._pending, []
         self._ready.clear()
-        return found, self.seen
+        return changes, self.seen
 
     async def wait(self, seconds: float) -> None:
         with suppress(TimeoutError):
@@ -68,21 +68,21 @@ class Feed:
         """
 
     async def subscribe(self, kind: Kind, since: int) -> Subscriber:
-        made = Subscriber(kind)
-        made.seen = since
+        subscriber = Subscriber(kind)
+        subscriber.seen = since
         async with self._turn:
             if not self._subscribers:
                 self._position = await self._in_thread(journal.head)
-            while made.seen < self._position and not made.ended:
+            while subscriber.seen < self._position and not subscriber.ended:
                 try:
-                    found, seen = await self._in_thread(changes_after, made.seen, (kind,))
-                    made.give(found[kind], seen)
+                    changes, seen = await self._in_thread(changes_after, subscriber.seen, (kind,))
+                    subscriber.give(changes[kind], seen)
                 except Compacted:
-                    made.end(expired=True)
-            self._subscribers.add(made)
+                    subscriber.end(expired=True)
+            self._subscribers.add(subscriber)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._follow())
-        return made
+        return subscriber
 
     def leave(self, subscriber: Subscriber) -> None:
         self._subscribers.discard(subscriber)
@@ -101,14 +101,14 @@ class Feed:
     async def _look(self) -> None:
         kinds = tuple({each.kind for each in self._subscribers})
         try:
-            found, self._position = await self._in_thread(changes_after, self._position, kinds)
+            changes, self._position = await self._in_thread(changes_after, self._position, kinds)
         except Compacted:
             self._position = await self._in_thread(journal.head)
             for each in self._subscribers:
                 each.end(expired=True)
             return
         for each in self._subscribers:
-            each.give(found.get(each.kind, ()), self._position)
+            each.give(changes.get(each.kind, ()), self._position)
 
 
 class Compacted(Exception):

@@ -49,16 +49,16 @@ def _cause(fault: FieldFault, meant: Object) -> Object:
     return {"reason": reason, "field": fault.field, "message": message}
 
 
-def _value(found: Any, path: str) -> Any:
+def _value(value: Any, path: str) -> Any:
     """What is at ``spec.containers[0].name``; keys that hold dots themselves are not looked for."""
     for name, index in _STEP.findall(path):
-        if isinstance(found, dict) and name in found:
-            found = found[name]
-        elif isinstance(found, list) and index and int(index) < len(found):
-            found = found[int(index)]
+        if isinstance(value, dict) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and index and int(index) < len(value):
+            value = value[int(index)]
         else:
             return _ABSENT
-    return found
+    return value
 
 
 def _name(target: Target, meant: Object) -> str:

@@ -32,10 +32,10 @@ def server_refusal(server: str, *, private_ok: bool) -> str:
     """
     url = urlsplit(server)
     try:
-        found = socket.getaddrinfo(url.hostname, url.port or 443, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(url.hostname, url.port or 443, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return ""
-    refusals = (refusal(str(entry[4][0]), private_ok=private_ok) for entry in found)
+    refusals = (refusal(str(entry[4][0]), private_ok=private_ok) for entry in addresses)
     return next((each for each in refusals if each), "")
 
 

@@ -28,14 +28,14 @@ def raw(error: BaseException) -> str:
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """The error, its reason, its arguments and its causes, the innermost first."""
-    found: list[BaseException] = []
+    chain: list[BaseException] = []
     waiting: list[object] = [error]
     while waiting:
         each = waiting.pop(0)
-        if isinstance(each, BaseException) and each not in found:
-            found.append(each)
+        if isinstance(each, BaseException) and each not in chain:
+            chain.append(each)
             waiting += [getattr(each, "reason", None), each.__cause__, each.__context__, *each.args]
-    return reversed(found)
+    return reversed(chain)
 
 
 def _known(error: BaseException) -> str:

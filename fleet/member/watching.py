@@ -77,7 +77,7 @@ class Reflector:
         *,
         selector: str = "",
         fields: str = "",
-        read: Callable[[Object], Any] = lambda found: found,
+        read: Callable[[Object], Any] = lambda item: item,
         expect: Callable[[], Awaitable[Any]] | None = None,
     ) -> None:
         """``read`` makes of an object what is kept of it, so that whole lists of manifests need not stay in memory.
@@ -119,7 +119,7 @@ class Reflector:
         expected = await self._expect() if self._expect else None
         async with self._client.collection(self._path, self._params) as pages:
             async for page in pages:
-                items += [self._item(found) for found in page.get("items") or []]
+                items += [self._item(item) for item in page.get("items") or []]
                 version = (page.get("metadata") or {}).get("resourceVersion") or version
             await self._deliver(Listed(self.resource, items, expected))
         self.listed_at = time.monotonic()
@@ -142,9 +142,9 @@ class Reflector:
     def _opened(self) -> None:
         self._failures = 0
 
-    def _item(self, found: Object) -> Item:
-        meta = found["metadata"]
-        return Item((meta.get("namespace", ""), meta["name"]), self._read(found))
+    def _item(self, item: Object) -> Item:
+        meta = item["metadata"]
+        return Item((meta.get("namespace", ""), meta["name"]), self._read(item))
 
     async def _failed(self, e: MemberError) -> None:
         """One broken connection is resumed; a member that stays away may come back with another past, so it is listed."""

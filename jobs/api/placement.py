@@ -80,11 +80,11 @@ class SpeedsView(Guarded, APIView):
         query.is_valid(raise_exception=True)
         parameters = query.validated_data
         training = _training(parameters)
-        found = [
+        rows = [
             topology_speed.predict_speed(training, parameters["gpus"], *place)
             for place in topology_speed.places(parameters["gpus"])
         ]
-        return Response(SpeedsSerializer({"results": found}).data)
+        return Response(SpeedsSerializer({"results": rows}).data)
 
 
 def _training(parameters: dict[str, Any]) -> topology_speed.Training:

@@ -85,9 +85,9 @@ def _short(marks: Mapping[str, str]) -> str:
     return f"{marks[JOB_UID][:8]}-{marks[ATTEMPT]}"
 
 
-def progress(wanted: Sequence[Manifest], found: Iterable[Mapping[str, Any]]) -> tuple[Progress, str]:
+def progress(wanted: Sequence[Manifest], present: Iterable[Mapping[str, Any]]) -> tuple[Progress, str]:
     """The progress of a gang's reservations; one that a pod has taken already counts as held."""
-    phases = {each["metadata"]["name"]: (each.get("status") or {}).get("phase") or "Pending" for each in found}
+    phases = {each["metadata"]["name"]: (each.get("status") or {}).get("phase") or "Pending" for each in present}
     own_phases = [phases.get(each["metadata"]["name"], "Pending") for each in wanted]
     if "Failed" in own_phases:
         return Progress.LOST, f"{own_phases.count('Failed')} of {len(own_phases)} reservations have failed or ended"

@@ -188,10 +188,10 @@ def _check_env(body: Manifest, path: str, faults: Faults) -> None:
             faults.add(f"{path}.env[{number}].name", "is required")
 
 
-def _check_patches(given: Any, faults: Faults) -> None:
+def _check_patches(patches: Any, faults: Faults) -> None:
     """The shape of patches as far as groups; a patch that does not fit the pods is found when it is carried out."""
     path = "spec.runtimePatches"
-    for number, patch in enumerate(_read_list(given, path, dict, faults)):
+    for number, patch in enumerate(_read_list(patches, path, dict, faults)):
         where = f"{path}[{number}].trainingRuntimeSpec"
         spec = faults.mapping(patch.get("trainingRuntimeSpec"), where)
         template = faults.mapping(spec.get("template"), f"{where}.template")

@@ -166,12 +166,12 @@ def seconds(text: object) -> float:
     """Raises ValueError for what is no time of this century."""
     try:
         moment = datetime.fromisoformat(str(text))
-        found = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        timestamp = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except OverflowError as e:
         raise ValueError(str(text)[:60]) from e
-    if not 0 <= found < 4_102_444_800:
+    if not 0 <= timestamp < 4_102_444_800:
         raise ValueError(str(text)[:60])
-    return found
+    return timestamp
 
 
 def _json(document: object) -> str:

@@ -119,13 +119,13 @@ def _reclaim_entitled(
     for unit in waiting:
         if unit.shape in without_targets:
             continue
-        found = _search(ledger, unit, load, settled, places)
-        if found is None:
+        chosen = _search(ledger, unit, load, settled, places)
+        if chosen is None:
             without_targets.add(unit.shape)
             in_vain |= _waits_for_flavor(ledger, unit) and unit.id not in settled.in_vain
             settled.in_vain.add(unit.id)
             continue
-        _carry_out(ledger, every, *found, load(), settled, now)
+        _carry_out(ledger, every, *chosen, load(), settled, now)
     _claim_shares(
         ledger, every, [unit for unit in waiting if unit.id not in settled.running], load, settled, now, places
     )

@@ -161,9 +161,9 @@ class NodeLifecycle(Controller):
         """Brings the Ready condition and the taints in line with the switch; writes only what differs."""
         off = is_off(node)
         wanted = "Unknown" if off else "True"
-        found = condition(node, "Ready")
+        ready = condition(node, "Ready")
         path = NODES.path(name=name_of(node))
-        if found is None or found["status"] != wanted:
+        if ready is None or ready["status"] != wanted:
             others = [c for c in (node.get("status") or {}).get("conditions") or [] if c["type"] != "Ready"]
             conditions = [*others, ready_condition(wanted, self.clock.now())]
             answer = self.client.merge_patch(path + "/status", {"status": {"conditions": conditions}})

@@ -34,14 +34,14 @@ _OVER = ("Succeeded", "Failed")
 class DlRover(Operator):
     resource = ELASTIC_JOBS
 
-    def step(self, job: Object, found: Dependents, now: float) -> ReconcileResult:
+    def step(self, job: Object, dependents: Dependents, now: float) -> ReconcileResult:
         whole = copy.deepcopy(job.get("status") or {})
         status, before = whole.setdefault("status", {}), str(whole.get("phase") or "")
         if before in _OVER:
-            return ReconcileResult(whole, annotate=dlrover_master.give_up(found.pods))
-        masters = sorted((pod for pod in found.pods if dlrover_master.role_of(pod) == MASTER), key=_index)
+            return ReconcileResult(whole, annotate=dlrover_master.give_up(dependents.pods))
+        masters = sorted((pod for pod in dependents.pods if dlrover_master.role_of(pod) == MASTER), key=_index)
         failures = _failures(status, masters)
-        status["replicaStatuses"] = _counts(found.pods, failures)
+        status["replicaStatuses"] = _counts(dependents.pods, failures)
         step = ReconcileResult(whole)
         if not before:
             suspended = bool(job["spec"].get("suspend"))
@@ -54,7 +54,7 @@ class DlRover(Operator):
         if whole["phase"] in ("Pending", "Running") and not _alive(masters):
             step.make = self._master(job, failures)
         elif masters and _is_simulated(masters[-1]) and phase_of(masters[-1]) == "Running":
-            self._play_master(job, found, masters[-1], step)
+            self._play_master(job, dependents, masters[-1], step)
         return step
 
     def _follow(self, job: Object, whole: Object, masters: list[Object], failures: int, now: float) -> None:
@@ -79,8 +79,8 @@ class DlRover(Operator):
         elif phase == "Pending" and whole["phase"] == "Created":
             whole["phase"] = "Pending"
 
-    def _play_master(self, job: Object, found: Dependents, master: Object, step: ReconcileResult) -> None:
-        decision = dlrover_master.decide(job, found.pods, master)
+    def _play_master(self, job: Object, dependents: Dependents, master: Object, step: ReconcileResult) -> None:
+        decision = dlrover_master.decide(job, dependents.pods, master)
         if decision.memory:
             step.annotate.append((master, decision.memory))
         for role, rank, number, relaunches in decision.launches:

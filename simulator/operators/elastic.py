@@ -15,36 +15,36 @@ class Horovod(Operator):
 
     resource = TRAINING_JOBS
 
-    def step(self, job: Object, found: Dependents, now: float) -> ReconcileResult:
+    def step(self, job: Object, dependents: Dependents, now: float) -> ReconcileResult:
         status = copy.deepcopy(job.get("status") or {})
         phase = status.get("phase") or "Created"
         if phase in ("Succeeded", "Failed"):
-            return ReconcileResult(status, remove=ended(job, found))
+            return ReconcileResult(status, remove=ended(job, dependents))
         if phase == "Suspended" or any(annotations_of(job).get(note) == "true" for note in SUSPEND):
-            return ReconcileResult({**status, "phase": "Suspended"}, remove=found.pods)
-        if phase == "Restarting" and found.pods:
-            return ReconcileResult(status, remove=found.pods)
+            return ReconcileResult({**status, "phase": "Suspended"}, remove=dependents.pods)
+        if phase == "Restarting" and dependents.pods:
+            return ReconcileResult(status, remove=dependents.pods)
         at(status, "startTime", now)
-        return self._run(job, found, status, now)
+        return self._run(job, dependents, status, now)
 
-    def _run(self, job: Object, found: Dependents, status: Object, now: float) -> ReconcileResult:
+    def _run(self, job: Object, dependents: Dependents, status: Object, now: float) -> ReconcileResult:
         roles = {name.lower(): spec for name, spec in job["spec"]["etReplicaSpecs"].items()}
         workers = [f"{name_of(job)}-worker-{i}" for i in range(int(roles["worker"].get("replicas") or 1))]
         launcher = f"{name_of(job)}-launcher"
-        step = ReconcileResult(status, remove=surplus(found, [*workers, launcher]))
+        step = ReconcileResult(status, remove=surplus(dependents, [*workers, launcher]))
         for index, name in enumerate(workers):
             self._make(step, job, name, "worker", index, roles["worker"])
-        phases = found.phases(workers)
-        step.remove += [pod for pod in found.pods if name_of(pod) in workers and phase_of(pod) == "Failed"]
+        phases = dependents.phases(workers)
+        step.remove += [pod for pod in dependents.pods if name_of(pod) in workers and phase_of(pod) == "Failed"]
         status |= {"targetWorkers": len(workers), "currentWorkers": phases.count("Running")}
         self._set_condition(status, "WorkersCreated", "all workers are made", now)
-        [launcher_phase] = found.phases([launcher])
+        [launcher_phase] = dependents.phases([launcher])
         if launcher_phase or all(phase == "Running" for phase in phases):
             self._set_condition(status, "WorkersReady", "all workers are ready", now)
             self._make(step, job, launcher, "launcher", 0, roles["launcher"])
         self._judge(job, status, launcher_phase, phases, now)
         if status["phase"] == "Restarting":
-            step.make, step.remove = [], found.pods
+            step.make, step.remove = [], dependents.pods
         return step
 
     def _judge(self, job: Object, status: Object, launcher_phase: str, phases: list[str], now: float) -> None:

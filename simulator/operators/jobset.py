@@ -13,40 +13,42 @@ PREFIX = "jobset.sigs.k8s.io/"
 class JobSets(Operator):
     resource = JOB_SETS
 
-    def step(self, job: Object, found: Dependents, now: float) -> ReconcileResult:
+    def step(self, job: Object, dependents: Dependents, now: float) -> ReconcileResult:
         status = copy.deepcopy(job.get("status") or {})
         status.setdefault("restarts", 0)
         if status.get("terminalState"):
             return ReconcileResult(
                 status,
-                remove=[child for child in found.jobs if not (is_true(child, "Complete") or is_true(child, "Failed"))],
+                remove=[
+                    child for child in dependents.jobs if not (is_true(child, "Complete") or is_true(child, "Failed"))
+                ],
             )
         if job["spec"].get("suspend"):
             self._set_condition(status, "Suspended", "SuspendedJobs", "jobset is suspended", now)
-            return ReconcileResult(status, remove=found.jobs)
+            return ReconcileResult(status, remove=dependents.jobs)
         if conditions.has(status, "Suspended"):
             conditions.deny(status, "Suspended", reason="ResumeJobs", message="jobset is resumed", now=now)
         attempt = str(status["restarts"])
-        older = [child for child in found.jobs if labels_of(child).get(f"{PREFIX}restart-attempt") != attempt]
-        current = [child for child in found.jobs if child not in older]
+        older = [child for child in dependents.jobs if labels_of(child).get(f"{PREFIX}restart-attempt") != attempt]
+        current = [child for child in dependents.jobs if child not in older]
         self._judge(job, current, status, now)
         if str(status["restarts"]) != attempt:
-            return ReconcileResult(status, remove=found.jobs)
-        self._count(job, current, found, status)
-        due = self._due(job, current, found)
+            return ReconcileResult(status, remove=dependents.jobs)
+        self._count(job, current, dependents, status)
+        due = self._due(job, current, dependents)
         created = [
             child for child in self._jobs(job, attempt) if labels_of(child)[f"{PREFIX}replicatedjob-name"] in due
         ]
         return ReconcileResult(status, make=[] if older else [(JOBS, child) for child in created], remove=older)
 
-    def _due(self, job: Object, jobs: list[Object], found: Dependents) -> set[str]:
+    def _due(self, job: Object, jobs: list[Object], dependents: Dependents) -> set[str]:
         """The groups whose dependencies (``dependsOn``) have reached the required status."""
 
         def has_reached(group: Object, status: str) -> bool:
             names = self._names(job, group)
             existing = [child for child in jobs if name_of(child) in names]
             pods = int(group["template"]["spec"].get("parallelism") or 1)
-            ready = [child for child in existing if found.running.get(name_of(child), 0) >= pods]
+            ready = [child for child in existing if dependents.running.get(name_of(child), 0) >= pods]
             done = [child for child in existing if is_true(child, "Complete")]
             return len(done if status == "Complete" else {*map(name_of, ready), *map(name_of, done)}) >= len(names)
 
@@ -83,13 +85,13 @@ class JobSets(Operator):
     def _set_condition(self, status: Object, kind: str, reason: str, message: str, now: float) -> None:
         conditions.put(status, kind, true=True, reason=reason, message=message, now=now)
 
-    def _count(self, job: Object, jobs: list[Object], found: Dependents, status: Object) -> None:
+    def _count(self, job: Object, jobs: list[Object], dependents: Dependents, status: Object) -> None:
         status["replicatedJobsStatus"] = []
         for group in job["spec"]["replicatedJobs"]:
             mine = [child for child in jobs if labels_of(child).get(f"{PREFIX}replicatedjob-name") == group["name"]]
             pods = int(group["template"]["spec"].get("parallelism") or 1)
             counts = {
-                "ready": sum(found.running.get(name_of(child), 0) >= pods for child in mine),
+                "ready": sum(dependents.running.get(name_of(child), 0) >= pods for child in mine),
                 "succeeded": sum(is_true(child, "Complete") for child in mine),
                 "failed": sum(is_true(child, "Failed") for child in mine),
                 "active": sum(bool((child.get("status") or {}).get("active")) for child in mine),

@@ -53,7 +53,7 @@ class Operator:
 
     resource: Resource
 
-    def step(self, job: Object, found: Dependents, now: float) -> ReconcileResult:
+    def step(self, job: Object, dependents: Dependents, now: float) -> ReconcileResult:
         raise NotImplementedError
 
     def owned(self, job: Object, name: str, labels: dict[str, str] | None = None) -> Object:
@@ -69,16 +69,18 @@ class Operator:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": spec}
 
 
-def ended(job: Object, found: Dependents) -> list[Object]:
+def ended(job: Object, dependents: Dependents) -> list[Object]:
     """The pods to remove after a job has ended, by its cleanPodPolicy. By default those that are still running."""
     policy = str((job.get("spec") or {}).get("cleanPodPolicy") or "Running")
     finished = ("Succeeded", "Failed")
-    return [pod for pod in found.pods if policy == "All" or (policy == "Running" and phase_of(pod) not in finished)]
+    return [
+        pod for pod in dependents.pods if policy == "All" or (policy == "Running" and phase_of(pod) not in finished)
+    ]
 
 
-def surplus(found: Dependents, wanted: Iterable[str]) -> list[Object]:
+def surplus(dependents: Dependents, wanted: Iterable[str]) -> list[Object]:
     names = set(wanted)
-    return [pod for pod in found.pods if name_of(pod) not in names]
+    return [pod for pod in dependents.pods if name_of(pod) not in names]
 
 
 def random_suffix(job: Object, word: str = "") -> str:

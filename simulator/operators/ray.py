@@ -17,12 +17,12 @@ LONG = {"convoy.dev/duration": "8760h"}
 class Ray(Operator):
     resource = RAY_JOBS
 
-    def step(self, job: Object, found: Dependents, now: float) -> ReconcileResult:
+    def step(self, job: Object, dependents: Dependents, now: float) -> ReconcileResult:
         status, spec = copy.deepcopy(job.get("status") or {}), job["spec"]
         deployed = status.get("jobDeploymentStatus") or ""
-        everything = [*found.pods, *found.jobs]
+        everything = [*dependents.pods, *dependents.jobs]
         if deployed in ("Complete", "Failed"):
-            return ReconcileResult(status, remove=found.pods if spec.get("shutdownAfterJobFinishes") else [])
+            return ReconcileResult(status, remove=dependents.pods if spec.get("shutdownAfterJobFinishes") else [])
         if spec.get("suspend"):
             status["jobDeploymentStatus"] = "Suspending" if everything else "Suspended"
             return ReconcileResult(_without_cluster(status), remove=everything)
@@ -33,30 +33,30 @@ class Ray(Operator):
             suffix = random_suffix(job, f"cluster-{status.get('failed')}-{job['metadata'].get('generation')}")
             status["rayClusterName"] = f"{name_of(job)}-{suffix}"
         at(status, "startTime", now)
-        return self._run(job, found, status, now)
+        return self._run(job, dependents, status, now)
 
-    def _run(self, job: Object, found: Dependents, status: Object, now: float) -> ReconcileResult:
+    def _run(self, job: Object, dependents: Dependents, status: Object, now: float) -> ReconcileResult:
         spec, nodes = job["spec"], self._nodes(job, status["rayClusterName"])
         step = ReconcileResult(status, make=[(PODS, node) for node in nodes])
         names = {name_of(node) for node in nodes}
-        step.remove = [pod for pod in found.pods if name_of(pod) not in names]
-        phases = found.phases(name_of(node) for node in nodes)
+        step.remove = [pod for pod in dependents.pods if name_of(pod) not in names]
+        phases = dependents.phases(name_of(node) for node in nodes)
         ready = all(phase == "Running" for phase in phases)
         submits = (spec.get("submissionMode") or SUBMITS) == SUBMITS
-        if submits and (ready or found.jobs):
+        if submits and (ready or dependents.jobs):
             step.make.append((JOBS, self._submitter(job)))
-            self._follow(job, found, status, now)
+            self._follow(job, dependents, status, now)
         elif not submits:
             ends = {"Succeeded": "SUCCEEDED", "Failed": "FAILED"}
             self._enter(job, status, ends.get(phases[0], "RUNNING" if ready else "PENDING"), now)
         if status["jobDeploymentStatus"] == "Retrying":
-            return ReconcileResult(status, remove=[*found.pods, *found.jobs])
+            return ReconcileResult(status, remove=[*dependents.pods, *dependents.jobs])
         return step
 
-    def _follow(self, job: Object, found: Dependents, status: Object, now: float) -> None:
-        for child in found.jobs:
+    def _follow(self, job: Object, dependents: Dependents, status: Object, now: float) -> None:
+        for child in dependents.jobs:
             ends = {"SUCCEEDED": is_true(child, "Complete"), "FAILED": is_true(child, "Failed")}
-            running = "RUNNING" if found.running.get(name_of(child)) else "PENDING"
+            running = "RUNNING" if dependents.running.get(name_of(child)) else "PENDING"
             self._enter(job, status, next((word for word, has_ended in ends.items() if has_ended), running), now)
 
     def _enter(self, job: Object, status: Object, word: str, now: float) -> None:

@@ -17,41 +17,41 @@ OVER = ("COMPLETED", "FAILED")
 class Spark(Operator):
     resource = SPARK_APPLICATIONS
 
-    def step(self, job: Object, found: Dependents, now: float) -> ReconcileResult:
+    def step(self, job: Object, dependents: Dependents, now: float) -> ReconcileResult:
         status = copy.deepcopy(job.get("status") or {})
         state = (status.get("applicationState") or {}).get("state") or ""
         driver = f"{name_of(job)}-driver"
-        executors = [pod for pod in found.pods if name_of(pod) != driver]
+        executors = [pod for pod in dependents.pods if name_of(pod) != driver]
         if state in OVER:
             return ReconcileResult(status, remove=executors)
         if job["spec"].get("suspend"):
-            return self._enter(status, "SUSPENDING" if found.pods else "SUSPENDED", remove=found.pods)
-        if state == "PENDING_RERUN" and found.pods:
-            return ReconcileResult(status, remove=found.pods)
+            return self._enter(status, "SUSPENDING" if dependents.pods else "SUSPENDED", remove=dependents.pods)
+        if state == "PENDING_RERUN" and dependents.pods:
+            return ReconcileResult(status, remove=dependents.pods)
         if state in ("", "PENDING_RERUN", "SUSPENDING", "SUSPENDED"):
             status["executionAttempts"] = int(status.get("executionAttempts") or 0) + 1
             status |= {"submissionAttempts": 1, "lastSubmissionAttemptTime": stamp(now)}
-        return self._run(job, found, status, now)
+        return self._run(job, dependents, status, now)
 
-    def _run(self, job: Object, found: Dependents, status: Object, now: float) -> ReconcileResult:
+    def _run(self, job: Object, dependents: Dependents, status: Object, now: float) -> ReconcileResult:
         driver = self._pod(job, f"{name_of(job)}-driver", "driver", {"spark-role": "driver"})
-        [phase] = found.phases([name_of(driver)])
+        [phase] = dependents.phases([name_of(driver)])
         status["driverInfo"] = {"podName": name_of(driver)}
         if phase == "Running":
             step = self._enter(status, "RUNNING", "")
             step.make = [(PODS, driver), *((PODS, executor) for executor in self._executors(job))]
             names = [name_of(body) for _, body in step.make[1:]]
             status["executorState"] = dict(
-                zip(names, [phase.upper() or "PENDING" for phase in found.phases(names)], strict=True)
+                zip(names, [phase.upper() or "PENDING" for phase in dependents.phases(names)], strict=True)
             )
             return step
         if phase in ("Succeeded", "Failed"):
-            return self._end(job, found, status, phase, now)
+            return self._end(job, dependents, status, phase, now)
         step = self._enter(status, "SUBMITTED", "")
         step.make = [(PODS, driver)]
         return step
 
-    def _end(self, job: Object, found: Dependents, status: Object, phase: str, now: float) -> ReconcileResult:
+    def _end(self, job: Object, dependents: Dependents, status: Object, phase: str, now: float) -> ReconcileResult:
         policy = job["spec"].get("restartPolicy") or {}
         tries = int(status["executionAttempts"])
         again = policy.get("type") == "Always" or (
@@ -60,9 +60,9 @@ class Spark(Operator):
             and tries <= int(policy.get("onFailureRetries") or 0)
         )
         if again:
-            return self._enter(status, "PENDING_RERUN", "", remove=found.pods)
+            return self._enter(status, "PENDING_RERUN", "", remove=dependents.pods)
         status["terminationTime"] = stamp(now)
-        code = next((exit_code(pod) for pod in found.pods if name_of(pod).endswith("-driver")), None)
+        code = next((exit_code(pod) for pod in dependents.pods if name_of(pod).endswith("-driver")), None)
         message = f"driver container failed with ExitCode: {code}" if phase == "Failed" else ""
         return self._enter(status, "COMPLETED" if phase == "Succeeded" else "FAILED", message)
 

@@ -23,32 +23,32 @@ _ENDS = {"Aborting": "Aborted", "Terminating": "Terminated", "Completing": "Comp
 class Volcano(Operator):
     resource = VOLCANO_JOBS
 
-    def step(self, job: Object, found: Dependents, now: float) -> ReconcileResult:
+    def step(self, job: Object, dependents: Dependents, now: float) -> ReconcileResult:
         status = copy.deepcopy(job.get("status") or {})
         phase = (status.get("state") or {}).get("phase") or "Pending"
-        live = [pod for pod in found.pods if phase_of(pod) in ("Pending", "Running")]
+        live = [pod for pod in dependents.pods if phase_of(pod) in ("Pending", "Running")]
         if phase in OVER:
             return ReconcileResult(status, remove=live)
-        if found.aborted and phase not in _ENDS:
-            return self._enter(status, "Aborting", now, remove=found.pods)
+        if dependents.aborted and phase not in _ENDS:
+            return self._enter(status, "Aborting", now, remove=dependents.pods)
         if phase in _ENDS:
-            ending = found.pods if phase in ("Restarting", "Aborting") else live
+            ending = dependents.pods if phase in ("Restarting", "Aborting") else live
             return self._enter(status, phase, now, remove=ending) if ending else self._enter(status, _ENDS[phase], now)
-        return self._run(job, found, status, now)
+        return self._run(job, dependents, status, now)
 
-    def _run(self, job: Object, found: Dependents, status: Object, now: float) -> ReconcileResult:
+    def _run(self, job: Object, dependents: Dependents, status: Object, now: float) -> ReconcileResult:
         pods = self._pods(job)
         group = self._group(job, pods)
-        is_enqueued = ((found.group or {}).get("status") or {}).get("phase") not in (None, "", "Pending")
+        is_enqueued = ((dependents.group or {}).get("status") or {}).get("phase") not in (None, "", "Pending")
         names = [name_of(pod) for _, pod in pods]
-        phases = found.phases(names)
+        phases = dependents.phases(names)
         counted = {"pending": "Pending", "running": "Running", "succeeded": "Succeeded", "failed": "Failed"}
         status |= {field: phases.count(phase) for field, phase in counted.items()}
         status["minAvailable"] = group[1]["spec"]["minMember"]
         step = self._judge(job, status, dict(zip(names, phases, strict=True)), now)
         if status["state"]["phase"] in ("Pending", "Running"):
             step.make = [group, *(((PODS, pod) for _, pod in pods) if is_enqueued else ())]
-            step.remove = surplus(found, names)
+            step.remove = surplus(dependents, names)
         return step
 
     def _judge(self, job: Object, status: Object, phases: dict[str, str], now: float) -> ReconcileResult:

@@ -265,15 +265,15 @@ class Scheduler(Controller):
         pod = self._pods.get(key)
         if pod is None or node_of(pod) or self._reported.get(uid_of(pod)) == message:
             return True
-        found = condition(pod, "PodScheduled") or {}
-        if found.get("message") != message:
+        current = condition(pod, "PodScheduled") or {}
+        if current.get("message") != message:
             others = [c for c in (pod.get("status") or {}).get("conditions") or [] if c["type"] != "PodScheduled"]
             entry = {
                 "type": "PodScheduled",
                 "status": "False",
                 "reason": "Unschedulable",
                 "message": message,
-                "lastTransitionTime": found.get("lastTransitionTime") or stamp(self.clock.now()),
+                "lastTransitionTime": current.get("lastTransitionTime") or stamp(self.clock.now()),
             }
             status = {"phase": "Pending", "conditions": [*others, entry]}
             namespace, name = split_key(key)

@@ -65,15 +65,15 @@ class Forwarding(asyncio.Protocol):
     def _bytes_of(self, data: bytes) -> list[bytes]:
         if self._reader is None:
             return [data]
-        found = []
+        chunks = []
         for opcode, payload in self._reader.feed(data):
             if opcode == websocket.CLOSE:
                 self._end()
             elif opcode == websocket.PING and self._transport is not None:
                 self._transport.write(websocket.frame(payload, websocket.PONG))
             elif opcode == websocket.BINARY:
-                found.append(payload)
-        return found
+                chunks.append(payload)
+        return chunks
 
     def _end(self) -> None:
         if self._transport is not None:

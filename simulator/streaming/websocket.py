@@ -45,8 +45,8 @@ class Reader:
     def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
         """Whole messages and control frames: opcode and payload."""
         self._data += data
-        while (found := self._frame()) is not None:
-            is_last, opcode, payload = found
+        while (received := self._frame()) is not None:
+            is_last, opcode, payload = received
             if opcode >= CLOSE:
                 yield opcode, payload
                 continue
@@ -76,6 +76,6 @@ class Reader:
         key = bytes(data[start : start + 4])
         mask = (key * (length // 4 + 1))[:length]
         masked = int.from_bytes(data[start + 4 : end], "big") ^ int.from_bytes(mask, "big")
-        found = bool(data[0] & 0x80), data[0] & 0x0F, masked.to_bytes(length, "big")
+        received = bool(data[0] & 0x80), data[0] & 0x0F, masked.to_bytes(length, "big")
         del data[:end]
-        return found
+        return received

@@ -112,8 +112,8 @@ def _notices(
         if pod.how is None or pod.notice is not None or not pod.node:
             continue
         begun = job.begun.get(pod.uid) if pod.uid in job.signals else None
-        if (given := begun or stopping) is not None:
-            yield pod, replace(given, restarts=pod.restarts)
+        if (notice := begun or stopping) is not None:
+            yield pod, replace(notice, restarts=pod.restarts)
         elif (signal := job.signals.get(pod.uid)) is not None:
             yield pod, _notice(pod, signal, now, signal.due(now, notice_s), Scope.PODS)
 

@@ -56,10 +56,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._has_turn = False
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        made = super().get_new_connection(conn_params)
+        connection = super().get_new_connection(conn_params)
         if not self.is_in_memory_db():
             self._lock = self._open_lock()
-        return made
+        return connection
 
     def _start_transaction_under_autocommit(self) -> None:
         self._take_turn()

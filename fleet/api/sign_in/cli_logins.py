@@ -46,9 +46,9 @@ class LoginCodeView(APIView):
     def post(self, request: Request) -> Response:
         if request.auth is not None:
             raise Forbidden("a token makes no code: sign in with a browser, or mint a token with this one")
-        given = NewCodeSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        about = dict(given.validated_data)
+        serializer = NewCodeSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        about = dict(serializer.validated_data)
         life, user = timedelta(seconds=about.pop("expires_in_s")), request.user
         code = cli_logins.make_code(user, **about, life=life, now=clock.now())  # type: ignore[arg-type]  # signed in
         return Response({"code": code, "username": user.get_username()}, status=201)
@@ -62,11 +62,11 @@ class LoginTokenView(APIView):
 
     @extend_schema(request=TakenCodeSerializer, responses={201: MintedTokenSerializer}, auth=[])
     def post(self, request: Request) -> Response:
-        given = TakenCodeSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        serializer = TakenCodeSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
         now, address = clock.now(), str(request.META.get("REMOTE_ADDR", ""))
         try:
-            row = cli_logins.take(**given.validated_data, now=now)
+            row = cli_logins.take(**serializer.validated_data, now=now)
         except Forbidden:
             refused_sign_ins.count(address, Refusal.CODES)
             raise

@@ -96,17 +96,17 @@ def _attempt(request: HttpRequest) -> Attempt:
         text = cipher().decrypt(request.COOKIES.get(COOKIE, "").encode(), ttl=int(LIFE.total_seconds()))
     except InvalidToken as e:
         raise Forbidden("this browser began no sign-in within the last ten minutes: begin again") from e
-    attempt, given = Attempt(**json.loads(text)), request.GET
-    if given.get("state") != attempt.state:
+    attempt, params = Attempt(**json.loads(text)), request.GET
+    if params.get("state") != attempt.state:
         raise Forbidden("the answer is not of the sign-in that this browser began last: begin again")
-    if given.get("iss", settings.CONVOY_OIDC.issuer) != settings.CONVOY_OIDC.issuer:
+    if params.get("iss", settings.CONVOY_OIDC.issuer) != settings.CONVOY_OIDC.issuer:
         raise Forbidden("the answer is of another provider than the one that was asked: begin again")
     try:
         with transaction.atomic():
             SpentState.objects.create(digest=access.digest(attempt.state), expires_at=clock.now() + LIFE)
     except IntegrityError as e:
         raise Forbidden("this sign-in came back before: begin again") from e
-    if error := given.get("error"):
+    if error := params.get("error"):
         raise Forbidden(f"{settings.CONVOY_OIDC.name} refused the sign-in: {error[:100]}")
     return attempt
 

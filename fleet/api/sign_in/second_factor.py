@@ -126,9 +126,9 @@ class SecondFactorView(APIView):
     @extend_schema(request=ConfirmedSerializer, responses=RecoveryCodesSerializer)
     def put(self, request: Request) -> Response:
         """Set up what was begun, with a code of the app."""
-        given = _given(request, ConfirmedSerializer)
-        proof = Proof(passkey=given["passkey"], site=site_of(request._request))
-        codes = second_factors.confirm(request.user, given["code"], now=timezone.now(), proof=proof)
+        data = _given(request, ConfirmedSerializer)
+        proof = Proof(passkey=data["passkey"], site=site_of(request._request))
+        codes = second_factors.confirm(request.user, data["code"], now=timezone.now(), proof=proof)
         return Response({"recovery_codes": codes})
 
 
@@ -162,9 +162,9 @@ class PasskeysView(APIView):
     @extend_schema(request=NewPasskeySerializer, responses={201: RecoveryCodesSerializer})
     def post(self, request: Request) -> Response:
         """Add the passkey that the browser has made. The first second factor comes with recovery codes."""
-        given, site = _given(request, NewPasskeySerializer), site_of(request._request)
+        data, site = _given(request, NewPasskeySerializer), site_of(request._request)
         codes = second_factors.add_passkey(
-            request.user, site, given, given["name"], _proof(request, given), now=timezone.now()
+            request.user, site, data, data["name"], _proof(request, data), now=timezone.now()
         )
         return Response({"recovery_codes": codes}, status=201)
 
@@ -191,13 +191,13 @@ def shown(enrolment: Enrolment) -> dict[str, str]:
 
 def _given(request: Request, serializer: type[serializers.Serializer[Any]]) -> dict[str, Any]:
     _require_browser(request)
-    given = serializer(data=request.data)
-    given.is_valid(raise_exception=True)
-    return dict(given.validated_data)
+    checked = serializer(data=request.data)
+    checked.is_valid(raise_exception=True)
+    return dict(checked.validated_data)
 
 
-def _proof(request: Request, given: dict[str, Any]) -> Proof:
-    return Proof(given["code"], given["passkey"], site_of(request._request))
+def _proof(request: Request, data: dict[str, Any]) -> Proof:
+    return Proof(data["code"], data["passkey"], site_of(request._request))
 
 
 def _require_browser(request: Request) -> None:

@@ -61,10 +61,10 @@ class SessionView(APIView):
         first, the answer has what an authenticator app needs, and the answer to the right code has recovery codes.
         """
         SessionAuthentication().enforce_csrf(request)
-        given = SignInSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        serializer = SignInSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
         plain = request._request
-        user = authenticate(request=plain, **given.validated_data)
+        user = authenticate(request=plain, **serializer.validated_data)
         if user is None:
             return self._refuse(plain)
         login(plain, user)

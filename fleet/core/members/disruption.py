@@ -32,14 +32,14 @@ class Disruption:
 def find(failing: Mapping[str, datetime], members: int, limits: Limits) -> dict[str, Disruption]:
     """The members, by name, that fail as part of a disruption. ``failing`` says since when; ``members`` is the fleet's size."""
     starts = sorted(failing.values())
-    found = {}
+    signals = {}
     for name, since in failing.items():
         first = bisect_left(starts, since - limits.window)
         count = bisect_right(starts, since + limits.window) - first
         before = members - first
         if _is_disruption(count, before, limits):
-            found[name] = Disruption(count, before)
-    return found
+            signals[name] = Disruption(count, before)
+    return signals
 
 
 def _is_disruption(count: int, members: int, limits: Limits) -> bool:

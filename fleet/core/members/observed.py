@@ -247,10 +247,10 @@ def _why(status: Manifest, containers: list[dict[str, Any]]) -> tuple[str, str]:
     for container in containers:
         state = container.get("state") or {}
         for kind in ("waiting", "terminated"):
-            found = state.get(kind) or {}
-            if found.get("reason") not in (None, "", "Completed", "ContainerCreating", "PodInitializing"):
-                code = f"exit code {found['exitCode']}" if "exitCode" in found else ""
-                return found["reason"], found.get("message") or code
+            detail = state.get(kind) or {}
+            if detail.get("reason") not in (None, "", "Completed", "ContainerCreating", "PodInitializing"):
+                code = f"exit code {detail['exitCode']}" if "exitCode" in detail else ""
+                return detail["reason"], detail.get("message") or code
     for condition in status.get("conditions") or []:
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return condition.get("reason") or "", condition.get("message") or ""
@@ -265,13 +265,13 @@ def _request(spec: Manifest) -> Amounts:
 
 
 def _amounts(quantities: object) -> Amounts:
-    found: Amounts = {}
+    known: Amounts = {}
     for name, quantity in (quantities if isinstance(quantities, Mapping) else {}).items():
         try:
-            found |= units.amounts({name: quantity})
+            known |= units.amounts({name: quantity})
         except (QuantityError, TypeError, ValueError):
             continue
-    return found
+    return known
 
 
 def _part(manifest: Manifest, name: str) -> Manifest:

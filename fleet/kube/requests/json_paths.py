@@ -96,7 +96,7 @@ def _step(kind: str, word: str) -> Step:
     name = word[1:-1] if kind == "quoted" else re.sub(r"\\(.)", r"\1", word)
     match kind:
         case "deep":
-            return lambda value: (found for inner in _below(value) for found in _field(inner, name))
+            return lambda value: (match for inner in _below(value) for match in _field(inner, name))
         case "every" | "all":
             return _entries
         case "field" | "quoted":
@@ -118,13 +118,13 @@ def _filter(text: str) -> Step:
         return lambda value: (entry for entry in _entries(value) if inner.find(entry))
     wanted, holds = _literal(match["value"]), _COMPARE[match["sign"]]
     return lambda value: (
-        entry for entry in _entries(value) if any(_is(found, wanted, holds) for found in inner.find(entry))
+        entry for entry in _entries(value) if any(_is(actual, wanted, holds) for actual in inner.find(entry))
     )
 
 
-def _is(found: Any, wanted: Any, holds: Callable[[Any, Any], bool]) -> bool:
+def _is(actual: Any, wanted: Any, holds: Callable[[Any, Any], bool]) -> bool:
     """Values of different types are never equal or ordered. Lists and objects are not compared."""
-    return type(found) is type(wanted) and isinstance(found, str | int | float) and holds(found, wanted)
+    return type(actual) is type(wanted) and isinstance(actual, str | int | float) and holds(actual, wanted)
 
 
 def _literal(text: str) -> Any:

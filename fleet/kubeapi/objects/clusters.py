@@ -110,8 +110,11 @@ class Clusters(RowKind):
             "taints": [*row.taints, *([{"key": CORDON, "effect": "NoSchedule"}] if row.cordoned else [])],
         }
         enablements = [
-            {"groupVersion": version, "resources": [{"kind": kind, "name": plural} for kind, plural in found.items()]}
-            for version, found in sorted(row.apis.items())
+            {
+                "groupVersion": version,
+                "resources": [{"kind": kind, "name": plural} for kind, plural in resources.items()],
+            }
+            for version, resources in sorted(row.apis.items())
         ]
         joined = stamp(row.joined_at)
         return {
@@ -178,15 +181,15 @@ def _checked(document: Object, known: Object) -> Object:
 def _asked_of_people(taints: list[Object], row: Cluster, write: Write) -> tuple[list[Object], bool]:
     """Without what the heartbeat keeps, and whether there is a cordon among them."""
     kept = {(each["key"], each["effect"]) for each in row.taints if each["key"] in _HEALTH}
-    given = {(each["key"], each["effect"]) for each in taints}
+    pairs = {(each["key"], each["effect"]) for each in taints}
     for index, each in enumerate(taints):
         if each["key"] in _HEALTH and (each["key"], each["effect"]) not in kept:
             raise invalid(f"spec.taints[{index}].key", "is kept by the heartbeat")
         if each["key"] == CORDON and each["effect"] != "NoSchedule":
             raise invalid(f"spec.taints[{index}].effect", "must be NoSchedule: a cordon moves no job away")
-    write.warnings += [f"the taint {key}:{effect} is kept by the heartbeat and stays" for key, effect in kept - given]
+    write.warnings += [f"the taint {key}:{effect} is kept by the heartbeat and stays" for key, effect in kept - pairs]
     mine = [each for each in taints if each["key"] not in (*_HEALTH, CORDON)]
-    return mine, (CORDON, "NoSchedule") in given
+    return mine, (CORDON, "NoSchedule") in pairs
 
 
 @contextmanager
@@ -195,8 +198,8 @@ def _under(path: str) -> Iterator[None]:
     try:
         yield
     except InvalidInput as e:
-        found = tuple(FieldFault(f"{path}.{each.field}", each.detail) for each in e.faults)
-        raise InvalidInput(e.message, found) from e
+        faults = tuple(FieldFault(f"{path}.{each.field}", each.detail) for each in e.faults)
+        raise InvalidInput(e.message, faults) from e
 
 
 _TRUTH = {Cluster.State.READY: "True", Cluster.State.NOT_READY: "False"}

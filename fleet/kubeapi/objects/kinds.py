@@ -88,15 +88,15 @@ class Kind(kinds.Kind):
         fresh = {each.object_uid for each in entries if each.action == journal.Action.ADDED}
         there = [uid for uid, each in last.items() if each.action != journal.Action.DELETED]
         shown = self.of_uids(there) if there else {}
-        found = []
+        changes = []
         for uid, entry in sorted(last.items(), key=lambda each: each[1].version):
             action = journal.Action(entry.action)
             if action is not journal.Action.DELETED:
                 if uid not in shown:
                     continue
                 action = journal.Action.ADDED if uid in fresh else action
-            found.append(Change(entry.version, action, entry.namespace, entry.name, uid, shown.get(uid)))
-        return found
+            changes.append(Change(entry.version, action, entry.namespace, entry.name, uid, shown.get(uid)))
+        return changes
 
     def managed(self, objects: Sequence[Object]) -> list[Object]:
         return owners.shown(objects)
@@ -194,12 +194,12 @@ class RowKind(Kind):
         rows = rows.filter(**{columns[field]: value for field, value in exact.items() if field in columns})
         rows = rows.order_by(*self._order())
         while True:
-            found = self._behind(rows, after) if after else list(rows[: self.chunk])
-            for row in found:
+            chunk = self._behind(rows, after) if after else list(rows[: self.chunk])
+            for row in chunk:
                 shown = render(row)
                 after = (shown["metadata"].get("namespace", ""), shown["metadata"]["name"])
                 yield shown
-            if len(found) < self.chunk:
+            if len(chunk) < self.chunk:
                 return
 
     def of_uids(self, uids: Iterable[str]) -> dict[str, Object]:
@@ -222,10 +222,10 @@ class RowKind(Kind):
         later = {f"{self.name_field}__gt": name}
         if not self.served.resource.namespaced:
             return list(rows.filter(**later)[: self.chunk])
-        found = list(rows.filter(**{self.namespace_field: namespace}, **later)[: self.chunk])
-        if left := self.chunk - len(found):
-            found += rows.filter(**{f"{self.namespace_field}__gt": namespace})[:left]
-        return found
+        chunk = list(rows.filter(**{self.namespace_field: namespace}, **later)[: self.chunk])
+        if left := self.chunk - len(chunk):
+            chunk += rows.filter(**{f"{self.namespace_field}__gt": namespace})[:left]
+        return chunk
 
 
 def stamp(moment: datetime) -> str:

@@ -54,8 +54,8 @@ class Contents:
         rows = self.rows.exclude(namespace="").order_by()
         rows = rows if within is None else rows.filter(namespace__in=within)
         staying = Count("pk", filter=Q(deleting_at=None)) if self.leaves_later else Count("pk")
-        found = rows.values("namespace").annotate(since=Min("created_at"), staying=staying)
-        return {each["namespace"]: Use(each["since"], each["staying"]) for each in found}
+        counts = rows.values("namespace").annotate(since=Min("created_at"), staying=staying)
+        return {each["namespace"]: Use(each["since"], each["staying"]) for each in counts}
 
     def staying(self, namespace: str) -> QuerySet[Any]:
         rows = self.rows.filter(namespace=namespace)
@@ -131,10 +131,10 @@ class Namespaces(Kind):
         name = current["metadata"]["name"]
         if name == DEFAULT or access.is_closed(name):
             raise Forbidden("this namespace may not be deleted")
-        found = [(contents, list(contents.staying(name))) for contents in self._contents]
-        self._require_rights(name, {row.kind for _, rows in found for row in rows}, write)
-        _require_confirmed(current, [row.kind for _, rows in found for row in rows])
-        for contents, rows in found:
+        remaining = [(contents, list(contents.staying(name))) for contents in self._contents]
+        self._require_rights(name, {row.kind for _, rows in remaining for row in rows}, write)
+        _require_confirmed(current, [row.kind for _, rows in remaining for row in rows])
+        for contents, rows in remaining:
             for row in rows:
                 contents.delete(row, by=write.by, now=write.now)
         namespaces.remove(name, now=write.now)

@@ -205,13 +205,13 @@ def _complete(this: Asking) -> None:
 
 
 def _documents(uids: set[str]) -> dict[str, Document]:
-    found: dict[str, Document] = {}
+    documents: dict[str, Document] = {}
     for model in _journaled():
-        missing = sorted(uids - found.keys())
+        missing = sorted(uids - documents.keys())
         for start in range(0, len(missing), 500):
             rows = model._default_manager.filter(uid__in=missing[start : start + 500])
-            found |= {str(row.uid): document(row) for row in rows}  # type: ignore[attr-defined]  # every audited row has a uid
-    return found
+            documents |= {str(row.uid): document(row) for row in rows}  # type: ignore[attr-defined]  # every audited row has a uid
+    return documents
 
 
 @cache

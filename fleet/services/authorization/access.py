@@ -98,14 +98,14 @@ def roles(user: Someone) -> tuple[Held, ...]:
     """The roles of this user; read once per user object, so once a request."""
     if not user.is_authenticated or not user.is_active:
         return ()
-    found: tuple[Held, ...] | None = user.__dict__.get("_convoy_roles")
-    if found is None:
+    held: tuple[Held, ...] | None = user.__dict__.get("_convoy_roles")
+    if held is None:
         granted = Grant.objects.filter(user_id=user.pk).order_by("role", "namespace")
-        found = tuple(Held(role, namespace) for role, namespace in granted.values_list("role", "namespace"))
+        held = tuple(Held(role, namespace) for role, namespace in granted.values_list("role", "namespace"))
         if getattr(user, "is_superuser", False):
-            found = (Held(Role.FLEET_ADMIN, ""), *found)
-        user.__dict__["_convoy_roles"] = found
-    return found
+            held = (Held(Role.FLEET_ADMIN, ""), *held)
+        user.__dict__["_convoy_roles"] = held
+    return held
 
 
 def may(user: Someone, verb: str, kind: str, namespace: str = "") -> bool:

@@ -24,10 +24,10 @@ def users() -> QuerySet[Any]:
 
 
 def user(username: str) -> Any:
-    found = get_user_model().objects.filter(username=username).first()
-    if found is None:
+    account = get_user_model().objects.filter(username=username).first()
+    if account is None:
         raise NotFound(f"there is no user {username[:150]}")
-    return found
+    return account
 
 
 def grant(username: str, role: str, namespace: str) -> Grant:
@@ -43,8 +43,8 @@ def grant(username: str, role: str, namespace: str) -> Grant:
     owner = user(username)
     require_roles_by_hand(owner)
     with transaction.atomic():
-        row, made = Grant.objects.get_or_create(user=owner, role=role, namespace=namespace)
-        if made:
+        row, is_new = Grant.objects.get_or_create(user=owner, role=role, namespace=namespace)
+        if is_new:
             noted("grant", row)
     return row
 

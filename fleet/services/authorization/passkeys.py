@@ -96,11 +96,11 @@ def add(user: Any, site: Site, answer: Mapping[str, str], name: str, *, now: dat
     try:
         state = _state(user, REGISTER, answer, now)
         data = _server(site).register_complete(state, {"id": answer["id"], "rawId": answer["id"], "response": response})
-        made = data.credential_data
+        credential = data.credential_data
         if (
-            made is None
-            or isinstance(made.public_key, UnsupportedKey)
-            or websafe_encode(made.credential_id) != answer["id"]
+            credential is None
+            or isinstance(credential.public_key, UnsupportedKey)
+            or websafe_encode(credential.credential_id) != answer["id"]
         ):
             raise ValueError("no key of a known kind, or of another id")
     except _MALFORMED as e:
@@ -108,7 +108,7 @@ def add(user: Any, site: Site, answer: Mapping[str, str], name: str, *, now: dat
     if Passkey.objects.filter(user_id=user.pk).count() >= MOST:
         raise Conflict(f"{MOST} passkeys are the most: remove one first")
     row = Passkey(user_id=user.pk, name=name, site=site.host, created_at=now, sign_count=data.counter)
-    row.credential, row.digest = bytes(made), access.digest(websafe_encode(made.credential_id))
+    row.credential, row.digest = bytes(credential), access.digest(websafe_encode(credential.credential_id))
     try:
         with transaction.atomic():
             row.save(force_insert=True)

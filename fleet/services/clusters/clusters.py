@@ -330,6 +330,6 @@ def _taint(taint: Taint, since: str) -> dict[str, str]:
 
 
 def _refuse(faults: Iterable[tags.Fault]) -> None:
-    found = tuple(FieldFault(field, detail) for field, detail in faults)
-    if found:
-        raise InvalidInput("; ".join(f"{f.field}: {f.detail}" for f in found), found)
+    details = tuple(FieldFault(field, detail) for field, detail in faults)
+    if details:
+        raise InvalidInput("; ".join(f"{f.field}: {f.detail}" for f in details), details)

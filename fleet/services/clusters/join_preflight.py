@@ -24,12 +24,12 @@ class Check:
 
 def examine(name: str, kubeconfig_text: str, context: str = "") -> list[Check]:
     """The checks in their order; the first that fails is the last."""
-    found: list[Check] = []
+    checks: list[Check] = []
     for check in _checks(name, kubeconfig_text, context):
-        found.append(check)
+        checks.append(check)
         if not check.ok:
             break
-    return found
+    return checks
 
 
 def _checks(name: str, text: str, context: str) -> Iterator[Check]:

@@ -41,8 +41,8 @@ def pod_meant(namespace: str, name: str) -> EndedPod | None:
             *there.filter(name=in_member)[:1],
             *(there.filter(name__startswith=kept) if kept else ()),
         ]
-        if found := [pod for pod in candidates if hub_name(pod.name, pod.cluster_name) == name]:
-            return found[0]
+        if matches := [pod for pod in candidates if hub_name(pod.name, pod.cluster_name) == name]:
+            return matches[0]
     namesakes = {pod.cluster_name: pod for pod in reversed(rows.filter(name=name)[:_FEW])}
     if len(namesakes) > 1:
         names = ", ".join(hub_name(name, cluster) for cluster in sorted(namesakes))

@@ -154,7 +154,7 @@ def _read(pod: EndedPod, cluster: Cluster, clock: Clock) -> bool:
     """Whether the next log of the member may be read: it answered, and what it said is stored."""
     this = EndedPod.objects.filter(pk=pod.pk, due_at=pod.due_at)
     try:
-        found = read_logs(member_clients.client(cluster, timeout_s=_READ_S), pod, clock)
+        logs = read_logs(member_clients.client(cluster, timeout_s=_READ_S), pod, clock)
     except Gone:
         recording.settle_unread(this, "the pod was gone from its cluster before its log was read")
         return True
@@ -169,7 +169,7 @@ def _read(pod: EndedPod, cluster: Cluster, clock: Clock) -> bool:
             this.update(due_at=clock() + _PAUSE)
         return True
     try:
-        _keep(pod, found)
+        _keep(pod, logs)
     except storing.StoreFailed as e:
         log.warning("logs of ended pods cannot be stored", problem=str(e))
         _put_off(cluster, clock(), f"the log could not be stored: {e}")
@@ -185,9 +185,9 @@ def _put_off(cluster: Cluster, now: datetime, problem: str) -> None:
     due.filter(ended_at__gte=too_old).update(due_at=now + _PAUSE, message=problem[:300])
 
 
-def _keep(pod: EndedPod, found: Found) -> None:
+def _keep(pod: EndedPod, logs: Found) -> None:
     """Files first: a row never names one that is not there."""
-    for archived, packed in found.logs:
+    for archived, packed in logs.logs:
         archived.number += 0 if pod.has_ended else _EARLY
         archived.is_early = not pod.has_ended
         if storing.is_outside():
@@ -195,26 +195,26 @@ def _keep(pod: EndedPod, found: Found) -> None:
         else:
             archived.data = packed
     with transaction.atomic():
-        replaced = _record(pod, found)
+        replaced = _record(pod, logs)
     for replaced_number in replaced:
         storing.delete(pod.ref, replaced_number)
 
 
-def _record(pod: EndedPod, found: Found) -> list[int]:
+def _record(pod: EndedPod, logs: Found) -> list[int]:
     """Returns the numbers of the logs that these replace: those that were read before the pod's end."""
     current = EndedPod.objects.select_for_update().filter(pk=pod.pk, state=State.DUE).first()
     if current is None:
         return []
     early = list(current.logs.values_list("number", flat=True))
-    if early and not found.logs:
+    if early and not logs.logs:
         recording.settle_unread(EndedPod.objects.filter(pk=pod.pk), "")
         return []
     current.logs.all().delete()
-    ArchivedLog.objects.bulk_create([archived for archived, _ in found.logs])
-    current.stored_bytes = len(current.pod) + sum(len(packed) for _, packed in found.logs)
+    ArchivedLog.objects.bulk_create([archived for archived, _ in logs.logs])
+    current.stored_bytes = len(current.pod) + sum(len(packed) for _, packed in logs.logs)
     if current.has_ended == pod.has_ended:  # else its end was seen meanwhile, so that it is read again
-        current.state, current.due_at = State.KEPT if found.logs else State.LOST, None
-        current.message = "; ".join(found.missing)[:300]
+        current.state, current.due_at = State.KEPT if logs.logs else State.LOST, None
+        current.message = "; ".join(logs.missing)[:300]
     current.save(update_fields=["state", "due_at", "message", "stored_bytes"])
     return early if pod.has_ended else []
 
@@ -230,7 +230,7 @@ def read_logs(client: MemberClient, pod: EndedPod, clock: Clock) -> Found:
     """What the member has of the pod's logs. Raises Gone when it has the pod no more, or another one of its name."""
     path = PODS.path(pod.namespace, pod.name)
     containers = list(_containers(_same(client, path, pod)))[:CONTAINERS]
-    found, deadline = Found(), clock() + _LONGEST
+    logs, deadline = Found(), clock() + _LONGEST
     bounds = pod_logs.Bounds(settings.CONVOY_LOGS.container_lines, settings.CONVOY_LOGS.container_bytes)
     for at, (container, previous) in enumerate(containers):
         source = pod_logs.Source(pod.namespace, pod.name, container, previous, timestamps=True)
@@ -240,17 +240,17 @@ def read_logs(client: MemberClient, pod: EndedPod, clock: Clock) -> Found:
             )
         except MemberRefused as e:
             if not previous:
-                found.missing.append(f"{container}: {e.message}")
+                logs.missing.append(f"{container}: {e.message}")
             continue
         key, packed = storing.pack(content)
         row = ArchivedLog(pod=pod, number=at, container=container, previous=previous, is_cut=is_cut)
         row.text_bytes, row.key = len(content), key
-        found.logs.append((row, packed))
-    if found.logs:
+        logs.logs.append((row, packed))
+    if logs.logs:
         # What was read is the log of this pod only if no other one has taken its name meanwhile.
         with suppress(MemberMissing):
             _same(client, path, pod, or_missing=True)
-    return found
+    return logs
 
 
 def _same(client: MemberClient, path: str, pod: EndedPod, *, or_missing: bool = False) -> Object:

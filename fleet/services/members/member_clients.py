@@ -25,9 +25,9 @@ def client(cluster: Cluster, *, timeout_s: float = 10.0) -> MemberClient:
         if known and known[0] == fresh:
             return known[1]
         pace = TokenBucket(settings.CONVOY_MEMBERS.qps, settings.CONVOY_MEMBERS.burst)
-        made = connect(access, timeout_s=timeout_s, cluster=cluster.name).paced(pace.wait)
-        _clients[key] = (fresh, made)
-        return made
+        connected = connect(access, timeout_s=timeout_s, cluster=cluster.name).paced(pace.wait)
+        _clients[key] = (fresh, connected)
+        return connected
 
 
 def connect(access: Access, *, timeout_s: float = 10.0, cluster: str = "") -> MemberClient:

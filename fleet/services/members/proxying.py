@@ -125,10 +125,10 @@ def require(user: access.Someone, call: Call) -> None:
 
 
 def find(name: str) -> Cluster:
-    found = Cluster.objects.filter(name=name).first()
-    if found is None:
+    row = Cluster.objects.filter(name=name).first()
+    if row is None:
         raise NotFound(f'clusters.cluster.karmada.io "{name}" not found')
-    return found
+    return row
 
 
 def open_answer(

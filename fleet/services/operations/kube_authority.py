@@ -7,5 +7,5 @@ def read() -> str:
     """As PEM; empty: a public authority, or none has been made here yet."""
     if settings.CONVOY_KUBE_TLS is not None:
         return str(settings.CONVOY_KUBE_TLS.authority.read_text())
-    made = settings.CONVOY_HOME / "pki" / "ca.pem"
-    return str(made.read_text()) if made.is_file() and not settings.CONVOY_KUBE_URL else ""
+    generated = settings.CONVOY_HOME / "pki" / "ca.pem"
+    return str(generated.read_text()) if generated.is_file() and not settings.CONVOY_KUBE_URL else ""

@@ -100,10 +100,10 @@ _COMPLETE = prepared.Update(_completing)
 def progress(lease: str) -> Progress:
     """How the requests are served, in one query; a row that no run has begun to record yet says nothing."""
     rows = LeaseRequests.objects.filter(lease=lease, served__isnull=False)
-    found = rows.values_list("asked_at", "completed_at", Now()).first()
-    if found is None:
+    row = rows.values_list("asked_at", "completed_at", Now()).first()
+    if row is None:
         return Progress()
-    asked_at, completed_at, now = found
+    asked_at, completed_at, now = row
     return Progress(
         completed_s=None if completed_at is None else max(0.0, (now - completed_at).total_seconds()),
         unserved_s=0.0 if asked_at is None else max(0.0, (now - asked_at).total_seconds()),

@@ -17,9 +17,9 @@ _LISTS = 4
 
 @cache
 def loop() -> asyncio.AbstractEventLoop:
-    made = asyncio.new_event_loop()
-    threading.Thread(target=made.run_forever, name="read members", daemon=True).start()
-    return made
+    created = asyncio.new_event_loop()
+    threading.Thread(target=created.run_forever, name="read members", daemon=True).start()
+    return created
 
 
 @cache

@@ -67,7 +67,7 @@ def path(text: str) -> Path:
 def _step(kind: str, word: str) -> Step:
     name = word[1:-1] if kind == "quoted" else re.sub(r"\\(.)", r"\1", word)
     if kind == "deep":
-        return lambda value: (found for inner in _below(value) for found in _field(inner, name))
+        return lambda value: (match for inner in _below(value) for match in _field(inner, name))
     if kind == "every":
         return _entries
     if kind in ("field", "quoted"):

@@ -111,8 +111,8 @@ def _help(flag: Flag) -> str:
 
 
 def _function(trainer: Trainer) -> Callable[..., None]:
-    def run(context: typer.Context, *, command: list[str] | None, **given: Any) -> None:
-        options = {flag.key: _value(flag, given.get(flag.key)) for flag in trainer.flags if not flag.instead}
+    def run(context: typer.Context, *, command: list[str] | None, **values: Any) -> None:
+        options = {flag.key: _value(flag, values.get(flag.key)) for flag in trainer.flags if not flag.instead}
         options["namespace"] = options["namespace"] or session.DEFAULT_NAMESPACE
         for flag in _EXAMPLES:
             if not options[flag.lstrip("-")] and not (flag == "--image" and options.get("worker_image")):
@@ -159,7 +159,7 @@ def _file(
 
 
 def _made() -> typer.Typer:
-    made = typer.Typer(
+    app = typer.Typer(
         cls=Group,
         no_args_is_help=True,
         help="Submit a job by its kind and flags, as arena does, or a file of manifests: `submit FILE`.",
@@ -168,9 +168,9 @@ def _made() -> typer.Typer:
     for trainer in kinds.SUBMITTED:
         function, command = _function(trainer), _command(trainer)
         for word in trainer.words:
-            made.command(word, cls=command, hidden=word != trainer.word)(function)
-    made.command(FILE)(_file)
-    return made
+            app.command(word, cls=command, hidden=word != trainer.word)(function)
+    app.command(FILE)(_file)
+    return app
 
 
 app = _made()

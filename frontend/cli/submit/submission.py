@@ -97,8 +97,8 @@ def _check_created(results: list[dict[str, Any]], trainer: Trainer, name: str) -
 
 def _refuse_secret(api: Api, name: str, namespace: str) -> None:
     """The key of the job must not replace a Secret that is used for something else."""
-    found = api.list("dependents/", {"kind": "Secret", "namespace": namespace, "name": name})
-    if any(item.get("name") == name and item.get("kind") == "Secret" for item in found):
+    secrets = api.list("dependents/", {"kind": "Secret", "namespace": namespace, "name": name})
+    if any(item.get("name") == name and item.get("kind") == "Secret" for item in secrets):
         hint = "choose another --name, or use that Secret as the SSH key: --ssh-secret=" + name
         raise Problem(f"there is a Secret {name} in namespace {namespace}", hint=hint, exit_code=Exit.CONFLICT)
 

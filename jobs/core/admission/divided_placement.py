@@ -89,8 +89,8 @@ def place_shares(engine: Engine, gang: Gang, now: datetime) -> tuple[Assignment,
     asking, strategy = _Asking(engine, gang, sum(r for _, r, _ in gang.roles), now), _strategy_of(gang)
     standing = [Choice(n, 0, asking.places(n)) for n in _placed_clusters(gang) if n in engine.members]
     for term in asking.choices():
-        if found := _in_term(asking, term, strategy, standing):
-            return found
+        if shares := _in_term(asking, term, strategy, standing):
+            return shares
     return ()
 
 

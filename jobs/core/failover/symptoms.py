@@ -154,9 +154,9 @@ _SIGNALS: Mapping[int, Symptom] = {
 def read(log: str) -> Finding | None:
     """What the end of a log says of the end of its process. None if it says nothing that is known."""
     lines = tracebacks.clean(log)
-    found = [*_raised(lines), *_said(lines), *_summarized(lines)]
-    rank = next((rank for _, finding in found if (rank := finding.rank) is not None), None)
-    best = min(found, key=lambda each: (each[1].precedence, each[0]), default=None)
+    symptoms = [*_raised(lines), *_said(lines), *_summarized(lines)]
+    rank = next((rank for _, finding in symptoms if (rank := finding.rank) is not None), None)
+    best = min(symptoms, key=lambda each: (each[1].precedence, each[0]), default=None)
     if best is None:
         return None
     finding = best[1]

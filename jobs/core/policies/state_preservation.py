@@ -126,10 +126,10 @@ def from_status(rules: Iterable[StateRule], status: Mapping[str, Any]) -> dict[s
     """The values that the rules find in the status, by alias. A rule that finds nothing has none."""
     values = {}
     for rule in rules:
-        found = _parsed(rule.json_path).find(status) if rule.json_path else []
-        found = [value for value in found if value is not None]
-        if found:
-            values[rule.alias] = json_paths.shown(found)
+        matches = _parsed(rule.json_path).find(status) if rule.json_path else []
+        matches = [value for value in matches if value is not None]
+        if matches:
+            values[rule.alias] = json_paths.shown(matches)
     return values
 
 

@@ -180,12 +180,12 @@ def _as_admitted(placed: Placed, now: datetime) -> AdmittedGang:
 
 def _by_job(victims: Iterable[Victim]) -> dict[str, Victim]:
     """The first of each job; of one that is stopped whole its own, not those of its pods."""
-    found: dict[str, Victim] = {}
+    victims_by_job: dict[str, Victim] = {}
     for victim in victims:
         job = job_of(victim.key)
-        if job not in found or victim.key == job:
-            found[job] = victim
-    return found
+        if job not in victims_by_job or victim.key == job:
+            victims_by_job[job] = victim
+    return victims_by_job
 
 
 class _Planner:

@@ -139,11 +139,11 @@ def _decide(scheduler: Scheduler, growth: Growth, nominations: Nominations, now:
         if refused is not None:
             quota = admission_pass.verdict_of(refused)
             return Reason(quota.code, quota.message, (), quota)
-    found = scheduler.places.find_on(growth.cluster, gang, _clusters_of(scheduler, gang.leaf), now)
-    if isinstance(found, Verdict):
-        return Reason(found.code, f"{found.cluster} {found.message}", (found,))
+    place = scheduler.places.find_on(growth.cluster, gang, _clusters_of(scheduler, gang.leaf), now)
+    if isinstance(place, Verdict):
+        return Reason(place.code, f"{place.cluster} {place.message}", (place,))
     before = scheduler.places.holds.get(growth.hold_key)
-    return Grown(growth, _beside(before, found.hold(growth.hold_key)))
+    return Grown(growth, _beside(before, place.hold(growth.hold_key)))
 
 
 def _take(scheduler: Scheduler, grown: Grown) -> None:

@@ -56,9 +56,9 @@ class Offering:
 
     def probe(self, group: EquivalenceClass, nominations: Nominations, now: datetime, *, passes: bool) -> None:
         """Parks the class if no member could start even if it were first."""
-        found = try_flavors(self._waiting, group, partial(self._probe, group, nominations, now), passes=passes)
-        if found is None or isinstance(found, Refused):
-            self.park(group, found)
+        placement = try_flavors(self._waiting, group, partial(self._probe, group, nominations, now), passes=passes)
+        if placement is None or isinstance(placement, Refused):
+            self.park(group, placement)
 
     def offer(
         self, gang: Gang, group: EquivalenceClass, nominations: Nominations, now: datetime, *, passes: bool

@@ -33,9 +33,9 @@ def find_small_start(scheduler: Scheduler, jobs: Iterable[Sequence[SmallStart]],
             job = options[0].gang.job_id
             if not _may_start(scheduler, job):
                 continue
-            found = scheduler.attempt("small_start", job, partial(_largest, scheduler, options, nominations, now))
-            if found and found[0] is not None:
-                return found[0]
+            start = scheduler.attempt("small_start", job, partial(_largest, scheduler, options, nominations, now))
+            if start and start[0] is not None:
+                return start[0]
     return None
 
 

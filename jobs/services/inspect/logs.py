@@ -124,8 +124,8 @@ def _live(job: Job, query: Query) -> Pod | None:
     pods = Pod.objects.select_related("cluster").filter(job_uid=job.uid, attempt__in=counting)
     if query.pod:
         return pods.filter(name=query.pod).first()
-    found = pods.filter(role=query.role or _primary_role(job), index=query.index).first()
-    return found or (None if query.role else pods.order_by("role", "index").first())
+    pod = pods.filter(role=query.role or _primary_role(job), index=query.index).first()
+    return pod or (None if query.role else pods.order_by("role", "index").first())
 
 
 def _ended(job: Job, query: Query) -> EndedPod:

@@ -76,9 +76,9 @@ def _read(job: Job, user: Any) -> Runtime:
     warnings = [why for _, why in answers if why]
     if len(pods) > PODS:
         warnings.append(f"the logs of {PODS} of {len(pods)} pods are read")
-    found = [fact for of_pod, _ in answers for fact in of_pod]
+    stated = [fact for of_pod, _ in answers for fact in of_pod]
     ranks = [_ranked(pod, of_pod) for pod, (of_pod, _) in zip(pods, answers, strict=False)]
-    latest = sorted(found, key=lambda fact: fact.at or _LONG_AGO)[-facts.MOST :]
+    latest = sorted(stated, key=lambda fact: fact.at or _LONG_AGO)[-facts.MOST :]
     return Runtime(latest, ranks, warnings)
 
 

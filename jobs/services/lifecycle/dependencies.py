@@ -171,10 +171,10 @@ def _reason(standings: Sequence[core.Standing]) -> dict[str, str]:
 
 def _states(keys: Collection[Key]) -> dict[Key, list[tuple[str, str]]]:
     """Kind and state of the jobs of these names."""
-    found: dict[Key, list[tuple[str, str]]] = defaultdict(list)
+    states: dict[Key, list[tuple[str, str]]] = defaultdict(list)
     listed = sorted({name for _, name in keys})
     for start in range(0, len(listed), _CHUNK):
         rows = Job.objects.filter(namespace__in={ns for ns, _ in keys}, name__in=listed[start : start + _CHUNK])
         for namespace, name, kind, state in rows.order_by().values_list("namespace", "name", "kind", "state"):
-            found[namespace, name].append((kind, state))
-    return found
+            states[namespace, name].append((kind, state))
+    return states

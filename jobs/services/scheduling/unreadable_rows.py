@@ -21,8 +21,8 @@ def record(now: datetime) -> None:
 
 
 def problem() -> str:
-    found = snapshot_rows.unreadable()
-    if not found:
+    unreadable = snapshot_rows.unreadable()
+    if not unreadable:
         return ""
-    jobs = "1 job has a charge or hold" if len(found) == 1 else f"{len(found)} jobs have charges or holds"
+    jobs = "1 job has a charge or hold" if len(unreadable) == 1 else f"{len(unreadable)} jobs have charges or holds"
     return f"{jobs} that cannot be read: see events {EVENT}"

@@ -94,10 +94,10 @@ def empty_namespace(store: Store, name: str, resources: list[Resource]) -> None:
 
 def collect_orphan(store: Store, kind: Kind, namespace: str, name: str) -> None:
     """Deletes an object all of whose owners were gone, or waited for their dependents to go, before it was created."""
-    found = store.get(kind, namespace, name)
-    owners = (found or {}).get("metadata", {}).get("ownerReferences") or []
-    if found and owners and not any(_stays(store, namespace, owner) for owner in owners):
-        delete(store, Resource(kind[0], "", kind[1], found["kind"]), found, {"propagationPolicy": "Background"})
+    orphan = store.get(kind, namespace, name)
+    owners = (orphan or {}).get("metadata", {}).get("ownerReferences") or []
+    if orphan and owners and not any(_stays(store, namespace, owner) for owner in owners):
+        delete(store, Resource(kind[0], "", kind[1], orphan["kind"]), orphan, {"propagationPolicy": "Background"})
 
 
 def _stays(store: Store, namespace: str, reference: Object) -> bool:
@@ -111,9 +111,9 @@ def _owner(store: Store, namespace: str, reference: Object) -> tuple[Kind, Objec
         if kind[0] != group:
             continue
         for scope in (namespace, ""):
-            found = store.get(kind, scope, reference["name"])
-            if found is not None and found["metadata"]["uid"] == reference["uid"]:
-                return kind, found
+            owner = store.get(kind, scope, reference["name"])
+            if owner is not None and owner["metadata"]["uid"] == reference["uid"]:
+                return kind, owner
     return None
 
 
@@ -121,12 +121,12 @@ def _finish_foreground(store: Store, namespace: str, reference: Object) -> None:
     owner = _owner(store, namespace, reference)
     if owner is None or store.owned_by(reference["uid"]):
         return
-    kind, found = owner
-    finalizers = found["metadata"].get("finalizers") or []
+    kind, document = owner
+    finalizers = document["metadata"].get("finalizers") or []
     if FOREGROUND in finalizers:
         rest = [each for each in finalizers if each != FOREGROUND]
-        metadata = {key: value for key, value in found["metadata"].items() if key != "finalizers"}
-        stored = store.put(kind, {**found, "metadata": {**metadata, **({"finalizers": rest} if rest else {})}})
+        metadata = {key: value for key, value in document["metadata"].items() if key != "finalizers"}
+        stored = store.put(kind, {**document, "metadata": {**metadata, **({"finalizers": rest} if rest else {})}})
         after_update(store, kind, stored)
 
 

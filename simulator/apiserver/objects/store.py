@@ -57,9 +57,9 @@ class Store:
 
     def _load(self) -> None:
         for grp, plural, namespace, name, body in self._db.execute("SELECT * FROM objects"):
-            found = json.loads(body)
-            self._objects.setdefault((grp, plural), {})[(namespace, name)] = found
-            self._index((grp, plural), (namespace, name), None, found)
+            document = json.loads(body)
+            self._objects.setdefault((grp, plural), {})[(namespace, name)] = document
+            self._index((grp, plural), (namespace, name), None, document)
         row = self._db.execute("SELECT value FROM version").fetchone()
         if row is None:
             self._db.execute("INSERT INTO version VALUES (1)")

@@ -74,19 +74,19 @@ def machine_fault(folder: Path, bounds: Bounds) -> str:
 
 def used(folders: Iterable[Path], most_files: int) -> Used:
     """What is in the folders. It counts no further once that is too much; a link is followed nowhere."""
-    found, waiting = Used(), [(str(folder), 0) for folder in dict.fromkeys(folders)]
-    while waiting and found.files <= most_files:
+    usage, waiting = Used(), [(str(folder), 0) for folder in dict.fromkeys(folders)]
+    while waiting and usage.files <= most_files:
         path, depth = waiting.pop()
-        found.too_deep |= depth > DEEPEST
+        usage.too_deep |= depth > DEEPEST
         with contextlib.suppress(OSError), os.scandir(path) as entries:
             for entry in entries:
-                found.files += 1
-                found.size += entry.stat(follow_symlinks=False).st_blocks * 512
-                if found.files > most_files:
+                usage.files += 1
+                usage.size += entry.stat(follow_symlinks=False).st_blocks * 512
+                if usage.files > most_files:
                     break
                 if depth <= DEEPEST and entry.is_dir(follow_symlinks=False):
                     waiting.append((entry.path, depth + 1))
-    return found
+    return usage
 
 
 def count_tasks(pid: int) -> int:
@@ -114,10 +114,10 @@ class Look:
     def fault(self) -> str:
         """Why the pod is to be evicted. Empty if it stays."""
         began = time.monotonic()
-        found = fault(self._process.launch, self._bounds)
+        problem = fault(self._process.launch, self._bounds)
         ended = time.monotonic()
         self._due = ended + max(LOOK_S, (ended - began) * REST)
-        return found
+        return problem
 
     def warning(self) -> str:
         """Said once, when its processes are as many as they may be."""

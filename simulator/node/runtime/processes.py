@@ -296,8 +296,8 @@ def _environment(pod: Object, container: Object, fetch: FetchData) -> dict[str, 
     for source in container.get("envFrom") or []:
         for reference, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
             if reference in source:
-                found = fetch(kind, namespace_of(pod), source[reference]["name"])
-                env.update({source.get("prefix", "") + key: value for key, value in found.items()})
+                source_object = fetch(kind, namespace_of(pod), source[reference]["name"])
+                env.update({source.get("prefix", "") + key: value for key, value in source_object.items()})
     for entry in container.get("env") or []:
         if "valueFrom" in entry:
             env[entry["name"]] = _value_from(pod, entry["valueFrom"], fetch)
@@ -313,12 +313,12 @@ def _value_from(pod: Object, source: Object, fetch: FetchData) -> str:
             if source[reference]["key"] not in data and not source[reference].get("optional"):
                 raise LookupError(f"{kind} {source[reference]['name']!r} has no key {source[reference]['key']!r}")
             return data.get(source[reference]["key"], "")
-    found = pod
+    value = pod
     path = str((source.get("fieldRef") or {}).get("fieldPath") or "")
     key = re.match(r"^metadata\.(labels|annotations)\['(.+)'\]$", path)
     for part in ("metadata", *key.groups()) if key else path.split("."):
-        found = found.get(part, "") if isinstance(found, dict) else ""
-    return str(found)
+        value = value.get(part, "") if isinstance(value, dict) else ""
+    return str(value)
 
 
 def _localise(env: dict[str, str], ports: Ports, job: str) -> None:

@@ -174,7 +174,7 @@ def pod_of(kubeflow_kind: KubeflowKind, job: Object, role: str, index: int) -> O
     env = [{"name": key, "value": value} for key, value in kubeflow_kind.environment(job, role, index, port).items()]
     for container in spec["containers"]:
         container["env"] = [*(container.get("env") or []), *env]
-    made = {
+    pod = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
@@ -185,8 +185,8 @@ def pod_of(kubeflow_kind: KubeflowKind, job: Object, role: str, index: int) -> O
         },
         "spec": spec,
     }
-    kubeflow_kind.finish_pod(job, role, made)
-    return made
+    kubeflow_kind.finish_pod(job, role, pod)
+    return pod
 
 
 def service_of(kubeflow_kind: KubeflowKind, job: Object, role: str, index: int) -> Object:

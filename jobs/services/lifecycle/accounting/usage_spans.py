@@ -137,11 +137,11 @@ def _of_attempt(
     """``saved``: until when it had saved its work; None: that is not known, or nothing was lost."""
     ended = attempt.ended_at or max(now, attempt.placed_at)
     started = min(attempt.started_at or ended, ended)
-    made = min(max(pods_at or started, attempt.placed_at), started)
+    ready = min(max(pods_at or started, attempt.placed_at), started)
     model, price = clusters.get(attempt.cluster_name, ("", None))
     about = (job["namespace"], job["submitted_by"], attempt.leaf or job["leaf"], attempt.cluster_name, model, price)
     sizes = [*(attempt.sizes or ()), (_ms(ended), job["gpus"] if attempt.gpus is None else attempt.gpus)]
-    bounds = [(Owner.MEMBER.value, attempt.placed_at, made), (Owner.IMAGE.value, made, started)]
+    bounds = [(Owner.MEMBER.value, attempt.placed_at, ready), (Owner.IMAGE.value, ready, started)]
     if saved is None:
         bounds.append((Owner.RUNNING.value, started, ended))
     else:

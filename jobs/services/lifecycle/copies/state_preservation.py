@@ -55,10 +55,10 @@ def keep(cluster_id: int, reports: Iterable[tuple[Job, int, Status]], now: datet
         if job is None or job.finished:
             continue
         rules = state_preservation.of_stored(row.rules)
-        found: dict[str, str | None] = dict(state_preservation.from_status(rules, status))
+        reported: dict[str, str | None] = dict(state_preservation.from_status(rules, status))
         if any(rule.pod_annotation for rule in rules):
-            found |= state_preservation.from_annotations(rules, _annotations(cluster_id, job, row.attempt))
-        _store(row, job, found, now)
+            reported |= state_preservation.from_annotations(rules, _annotations(cluster_id, job, row.attempt))
+        _store(row, job, reported, now)
 
 
 def shown(job: Job) -> list[dict[str, Any]]:
@@ -86,10 +86,10 @@ def _position(job: Job, role: str) -> int:
     return names.index(role) if role in names else len(names)
 
 
-def _store(row: PreservedState, job: Job, found: Mapping[str, str | None], now: datetime) -> None:
+def _store(row: PreservedState, job: Job, reported: Mapping[str, str | None], now: datetime) -> None:
     values: Values = dict(row.values)
-    problems = {alias: text for alias, text in row.problems.items() if alias not in found}
-    for alias, value in found.items():
+    problems = {alias: text for alias, text in row.problems.items() if alias not in reported}
+    for alias, value in reported.items():
         others = sum(_bytes(each["value"]) for name, each in values.items() if name != alias)
         if value is None or others + _bytes(value) > MAX_BYTES:
             before = (
