@@ -11,7 +11,7 @@ from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
 from jobs.services.failover import failover
-from jobs.services.follow import sweep
+from jobs.services.follow import member_copies, sweep
 from jobs.services.follow.status import JobEventHandler
 from jobs.services.follow.timeouts import health
 from jobs.services.scheduling.decisions import preemption
@@ -187,6 +187,18 @@ def test_a_copy_that_is_reported_after_its_removal_was_recorded_is_removed_again
     copy["metadata"]["labels"][marks.FLEET] = Identity.here()
     JobEventHandler().on_update(Cluster.objects.get().pk, books.resource("llama"), [copy], timezone.now())
     assert books.job("llama").state in Job.WAITING and works() == {1: "Withdrawing"}
+
+
+@pytest.mark.parametrize("metadata", [{"labels": "another fleet"}, {"deletionTimestamp": "2026-01-01T00:00:00Z"}])
+def test_a_copy_of_another_fleet_or_one_that_goes_already_is_not_removed(policy, metadata):
+    lost(policy)
+    Work.objects.update(state="Gone")
+    copy = books.copy("llama", {"conditions": [{"type": "Running", "status": "True"}]})
+    copy["metadata"]["labels"][marks.FLEET] = metadata.get("labels") or Identity.here()
+    copy["metadata"]["deletionTimestamp"] = metadata.get("deletionTimestamp")
+    job, where = books.job("llama"), Cluster.objects.get().pk
+    member_copies.remove(where, books.resource("llama"), copy, job.uid, job.attempt, timezone.now())
+    assert works() == {1: "Gone"}
 
 
 def test_it_lets_nobody_start_anew_through_a_queue_that_is_held_but_adopts_what_runs():
