@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.models import Event
+from fleet.models import Event, JournalEntry
 from jobs.models import Job, Policy, Work
 from jobs.services.follow import sweep
 from jobs.services.follow.timeouts import health
@@ -56,6 +56,15 @@ def test_a_running_job_keeps_its_failover(running):
     assert books.job("llama").reason["code"] == "NoPolicy"
 
 
+def test_whoever_follows_a_waiting_job_learns_that_its_policy_is_gone(running):
+    """The scheduler's cache does, and would place it."""
+    before = books.job("bert").resource_version
+    delete()
+    bert = books.job("bert")
+    assert bert.resource_version > before
+    assert JournalEntry.objects.filter(object_uid=bert.uid, version=bert.resource_version).exists()
+
+
 def test_jobs_get_a_policy_that_is_applied_anew_whatever_their_state(running):
     delete()
     books.apply(FAILOVER.replace("tolerationSeconds: 5", "tolerationSeconds: 77"))
@@ -64,12 +73,13 @@ def test_jobs_get_a_policy_that_is_applied_anew_whatever_their_state(running):
     assert spec_of(books.job("llama")).application_toleration_s == 77
 
 
-def test_a_job_that_ended_without_its_policy_gets_no_other(running):
+def test_a_job_that_ended_without_its_policy_or_is_being_deleted_gets_no_other(running):
     delete()
     books.report("llama", "Succeeded")
+    Job.objects.filter(name="bert").update(deleting_at=timezone.now())
     books.apply(FAILOVER)
     policy_claims.claim_unclaimed(timezone.now())
-    assert books.job("llama").policy is None
+    assert books.job("llama").policy is None and books.job("bert").policy is None
 
 
 def test_a_deletion_that_concerns_nobody_warns_nobody():

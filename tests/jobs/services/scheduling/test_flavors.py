@@ -136,7 +136,11 @@ def test_a_tree_with_flavors_reads_back_as_it_was_written(fleet):
 def documented_tree(when: str = "") -> dict:
     """The example of docs/quota-models.md, with ``when-can-preempt`` of vision."""
     text = (
-        Path("docs/quota-models.md").read_text().partition("## GPU models")[2].partition("```yaml\n")[2].partition("```")[0]
+        Path("docs/quota-models.md")
+        .read_text()
+        .partition("## GPU models")[2]
+        .partition("```yaml\n")[2]
+        .partition("```")[0]
     )
     root = yaml.safe_load(text)["root"]
     for key in ("min", "max"):
