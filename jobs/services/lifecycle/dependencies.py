@@ -7,6 +7,7 @@ and are settled. Only the end of a predecessor that is deleted is written down, 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from threading import local
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -20,14 +21,15 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs
 from jobs.models import Dependency, Job
 from jobs.services.lifecycle import cycle_requests
+from jobs.services.lifecycle.changed_jobs import Changes, Key
 from jobs.services.lifecycle.locks import lock_jobs
 
 _LOCK = "task/dependencies"
 _CHUNK = 500
 MOST_OPEN = 10_000
-"""Predecessors that the jobs of one namespace may wait for at once: every cycle looks at all that are open."""
-Key = tuple[str, str]
-"""Namespace and name."""
+"""Predecessors that the jobs of one namespace may wait for at once: a submission looks for cycles among all that are open."""
+_known = local()
+"""Of each thread, what of the journal it has dealt with."""
 
 
 def asked_for(job: Job) -> tuple[Predecessor, ...]:
@@ -86,9 +88,23 @@ def _refuse_cycles(jobs: Collection[int], namespaces: Collection[str]) -> None:
 
 
 def settle(now: datetime) -> int:
-    """Brings all jobs up to date that wait for others; returns how many may start now or wait for another reason."""
+    """Brings the jobs up to date that wait for jobs that have changed, and once a minute all that wait for others.
+
+    Changed is what has since this thread settled last. Returns how many may start now or wait for another reason.
+    """
     waiting = Job.objects.filter(awaits__isnull=False, deleting_at__isnull=True).exclude(state__in=Job.FINISHED)
-    jobs = list(waiting.only("pk", "namespace", "awaits").order_by("pk"))
+    changes = _changes()
+    if not waiting.exists():
+        changes.forget()
+        return 0
+    count = _settle_waiting(waiting, changes.names(now), now)
+    changes.done()
+    return count
+
+
+def _settle_waiting(waiting: QuerySet[Job], names: Collection[Key] | None, now: datetime) -> int:
+    """``names``: of the jobs that may have changed; None: all."""
+    jobs = list((waiting if names is None else _after(waiting, names)).only("pk", "namespace", "awaits").order_by("pk"))
     stale = _changed(jobs)
     if not stale:
         return 0
@@ -98,6 +114,28 @@ def settle(now: datetime) -> int:
         announce_jobs(changed, now, ["awaits"])
         cycle_requests.request()
     return len(changed)
+
+
+def _after(waiting: QuerySet[Job], names: Collection[Key]) -> QuerySet[Job]:
+    """Of the waiting jobs those that changed themselves, or wait for one of these."""
+    by_namespace: dict[str, list[str]] = defaultdict(list)
+    for namespace, name in sorted(names):
+        by_namespace[namespace].append(name)
+    pks: set[int] = set()
+    for namespace, listed in by_namespace.items():
+        for start in range(0, len(listed), _CHUNK):
+            some = listed[start : start + _CHUNK]
+            rows = _open().filter(namespace=namespace, name__in=some)
+            pks |= set(rows.order_by().values_list("job_id", flat=True))
+            pks |= set(waiting.filter(namespace=namespace, name__in=some).values_list("pk", flat=True))
+    return waiting.filter(pk__in=pks)
+
+
+def _changes() -> Changes:
+    if not hasattr(_known, "changes"):
+        _known.changes = Changes()
+    changes: Changes = _known.changes
+    return changes
 
 
 def remember(job: Job) -> None:

@@ -162,11 +162,41 @@ def test_it_waits_for_a_hundred_with_as_few_queries_as_for_one(django_assert_max
     submit(*(named(name, gpus=1) for name in names), named("train", ", ".join(names)))
     assert ", 95 more, as its" in books.job("train").reason["message"]
     Job.objects.filter(name__in=names[:-1]).update(state=Job.State.SUCCEEDED)
-    with django_assert_max_num_queries(14):
-        dependencies.settle(timezone.now())
+    with django_assert_max_num_queries(17):
+        dependencies.settle(
+            timezone.now() + timedelta(minutes=2)
+        )  # no journal says it: the look at all of them finds it
     assert Dependency.objects.filter(met_at=None).get().name == names[-1]
     ends(names[-1])
     assert stands() == STARTS
+
+
+def test_what_ends_is_settled_by_looking_at_those_alone_that_wait_for_it(monkeypatch):
+    submit(named("a"), named("b"), named("other"), named("after-b", "b"))
+    submit(*(named(f"after-a-{number}", "a", gpus=1) for number in range(3)))
+    books.cycle()  # what the cycle before has written of them is no news to it
+    looked_at: set[str] = set()
+    changed = dependencies._changed
+    monkeypatch.setattr(dependencies, "_changed", lambda jobs: looked_at.update(map(str, jobs)) or changed(jobs))
+    ends("other")
+    ends("a")
+    assert looked_at == {str(books.job(f"after-a-{number}")) for number in range(3)}
+    assert stands("after-a-2") == STARTS and stands("after-b") == WAITS
+
+
+def test_a_change_that_could_not_be_settled_is_settled_by_the_next_pass(monkeypatch):
+    submit(named("prepare"), named("train", "prepare"))
+    books.sent()
+    with monkeypatch.context() as patch:
+        patch.setattr(dependencies, "lock_jobs", fails)
+        books.report("prepare", "Succeeded")
+        with pytest.raises(RuntimeError):
+            dependencies.settle(timezone.now())
+    assert dependencies.settle(timezone.now()) == 1 and books.job("train").awaits is None
+
+
+def fails(*_: object) -> None:
+    raise RuntimeError("the database went away")
 
 
 def test_it_asks_once_when_no_job_waits_for_others(django_assert_num_queries):
