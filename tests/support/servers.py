@@ -21,6 +21,8 @@ _STORIES = (
 )  # fmt: skip
 FLOWS = tuple(f"tests/flows/test_{story}.py" for story in _STORIES)
 """The flows with many writers. The others spend their time in clients, or measure it, and run on SQLite and on request."""
+OTHERS = ("tests/attacks/test_known_errors.py", "tests/deploy/test_migrations.py")
+"""What the two databases answer differently: text that cannot be stored, and indexes that are built beside writers."""
 TEMPLATE = "convoy_template"
 
 
@@ -41,7 +43,7 @@ def run(arguments: list[str]) -> int:
 def paths(arguments: list[str]) -> list[str]:
     """The arguments, with the packages when they name no file or folder."""
     named = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
-    return arguments if named else [*arguments, *PACKAGES, *FLOWS]
+    return arguments if named else [*arguments, *PACKAGES, *FLOWS, *OTHERS]
 
 
 def _make_template(server: str, environ: dict[str, str]) -> None:
