@@ -66,14 +66,14 @@ class Limits:
     streams: int = setting(
         100,
         "CONVOY_POD_STREAMS",
-        "exec, attach and port-forward of one user that are open at once",
+        "exec, attach and port-forward of one user that are open at once; as many followed logs beside them",
         least=1,
         most=10_000,
     )
     all_streams: int = setting(
         400,
         "CONVOY_ALL_POD_STREAMS",
-        "exec, attach and port-forward of all users that are open at once",
+        "exec, attach and port-forward of all users that are open at once; as many followed logs beside them",
         least=1,
         most=100_000,
     )

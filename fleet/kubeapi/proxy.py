@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from django.conf import settings
+
 from fleet.errors import ConvoyError
 from fleet.kube.requests.status import KubeError
 from fleet.kube.server.request import Receive, Request, Scope, Send, disconnected
 from fleet.kubeapi import auditing
 from fleet.member.errors import MemberError
 from fleet.member.passing import Passing
+from fleet.member.streaming.following import Following
 from fleet.models import Cluster
 from fleet.services.members import proxied_workloads, proxying
 
@@ -32,7 +35,12 @@ LARGEST = 256 * 1024 * 1024
 """Maximum bytes of an answer that is no stream: larger lists have to be requested in pages."""
 STREAMS = 128
 OF_ONE = 48
-"""Answers open at once, in all and for one user: each has a thread waiting for its member."""
+"""Answers open at once, in all and for one user: each has a thread waiting for its member.
+
+A log that is followed has none, and is limited as streams into pods are.
+"""
+_ANSWER_S = 30.0
+"""For the head of a followed log's answer: the member asks its kubelet first."""
 LOOK_AGAIN_S = 4.0
 """How often it is asked anew whether the reader of a stream may still read."""
 
@@ -57,6 +65,7 @@ class Proxy:
         self.in_thread, self._user_of = in_thread, user_of
         self._threads = ThreadPoolExecutor(STREAMS, thread_name_prefix="proxy")
         self._open: dict[int, int] = {}
+        self._followed: dict[int, int] = {}
 
     async def answer(self, scope: Scope, asked: Request, receive: Receive, send: Send) -> None:
         """The answer of the cluster that the path names."""
@@ -79,11 +88,17 @@ class Proxy:
         leaving = asyncio.create_task(disconnected(receive))
         stream = _Stream(self, asked, admitted)
         try:
-            with _Place(self._open, admitted.user.pk):
+            with self._place(stream):
                 if await stream.open(scope, leaving):
                     await stream.pass_on(leaving, send)
         finally:
             leaving.cancel()
+
+    def _place(self, stream: "_Stream") -> "_Place":
+        if not stream.follows:
+            return _Place(self._open, stream.user, OF_ONE, STREAMS)
+        limits = settings.CONVOY_LIMITS.part
+        return _Place(self._followed, stream.user, limits.streams, limits.all_streams)
 
     def _admitted(self, asked: Request, name: str, call: proxying.Call) -> Admitted:
         user = self._user_of(asked)
@@ -116,6 +131,8 @@ class _Stream:
         self._proxy, self._asked, self._admitted, self._call = proxy, asked, admitted, admitted.call
         self._audited: Any = None
         self._lasting = asked.truth("watch") or admitted.call.subresource == "log"
+        self.follows = admitted.call.subresource == "log" and asked.truth("follow")
+        self.user = admitted.user.pk
         self._look_at = 0.0
 
     async def _note(self, status: int, message: str = "") -> None:
@@ -124,29 +141,18 @@ class _Stream:
 
     async def open(self, scope: Scope, leaving: asyncio.Task[None]) -> bool:
         """False when the reader left before the member answered."""
-        cluster, user = self._admitted.cluster, self._admitted.user
         if auditing.is_for_audit(self._call):
-            self._audited = await self._proxy.in_thread(auditing.begun, self._asked, cluster.name, self._call, user)
-        headers = {key.title(): self._asked.headers[key.encode()].decode("latin-1") for key in ASKED if self._has(key)}
+            name, user = self._admitted.cluster.name, self._admitted.user
+            self._audited = await self._proxy.in_thread(auditing.begun, self._asked, name, self._call, user)
         query = scope["query_string"].decode("latin-1")
-        opening = partial(
-            proxying.open_answer,
-            cluster,
-            self._call,
-            user,
-            query=query,
-            headers=headers,
-            body=self._asked.raw,
-            lasting=self._lasting,
-        )
-        opened = self._proxy.in_stream_thread(opening)
+        opened: asyncio.Task[_Threaded | Following] = asyncio.create_task(self._opened(query))
         await asyncio.wait({opened, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not opened.done():
-            opened.add_done_callback(_close)
+            opened.cancel()
             await self._note(504, "the caller left before the cluster answered")
             return False
         try:
-            self._answer: Passing = opened.result()
+            self._answer = opened.result()
         except ConvoyError as e:
             await self._note(e.status, e.message)
             raise
@@ -157,6 +163,40 @@ class _Stream:
             raise KubeError(413, f"the answer is larger than {LARGEST} bytes: ask for it in pages (limit, continue)")
         return True
 
+    async def _opened(self, query: str) -> "_Threaded | Following":
+        return await (self._follow(query) if self.follows else self._ask(query))
+
+    async def _ask(self, query: str) -> "_Threaded":
+        headers = {key.title(): self._asked.headers[key.encode()].decode("latin-1") for key in ASKED if self._has(key)}
+        opening = partial(
+            proxying.open_answer,
+            self._admitted.cluster,
+            self._call,
+            self._admitted.user,
+            query=query,
+            headers=headers,
+            body=self._asked.raw,
+            lasting=self._lasting,
+        )
+        opened = self._proxy.in_stream_thread(opening)
+        try:
+            return _Threaded(self._proxy, await asyncio.shield(opened))
+        except asyncio.CancelledError:
+            opened.add_done_callback(_close)
+            raise
+
+    async def _follow(self, query: str) -> Following:
+        cluster, idle_s = self._admitted.cluster, settings.CONVOY_MEMBERS.proxy_stream_idle_s
+        line = await self._proxy.in_thread(proxying.line_to, cluster, self._admitted.user)
+        try:
+            answer = await Following.open(line, f"{self._call.path}?{query}", timeout_s=_ANSWER_S, idle_s=idle_s)
+        except MemberError as e:
+            raise proxying.unavailable(cluster, e) from e
+        if refused := proxying.refused_status(cluster, answer.status):
+            answer.close()
+            raise refused
+        return answer
+
     async def pass_on(self, leaving: asyncio.Task[None], send: Send) -> None:
         """Until it ends or its reader leaves, whichever is first."""
         telling = asyncio.create_task(self._tell(send))
@@ -164,7 +204,10 @@ class _Stream:
             await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             telling.cancel()
-            await asyncio.to_thread(self._answer.close)
+            if isinstance(self._answer, Following):
+                self._answer.close()
+            else:
+                await asyncio.to_thread(self._answer.close)
             await asyncio.gather(telling, return_exceptions=True)
 
     async def _tell(self, send: Send) -> None:
@@ -187,7 +230,7 @@ class _Stream:
     async def _chunk(self) -> bytes:
         """The next bytes; none at the end, and none for whom may not read any more."""
         now = asyncio.get_running_loop().time
-        reading = self._proxy.in_stream_thread(self._answer.read)
+        reading = asyncio.ensure_future(self._answer.read())
         try:
             while not (await asyncio.wait({reading}, timeout=LOOK_AGAIN_S))[0] or now() > self._look_at:
                 if self._look_at and not await self._proxy.still_admitted(self._asked, self._call):
@@ -204,15 +247,27 @@ class _Stream:
         return header.encode() in self._asked.headers
 
 
+class _Threaded:
+    """An open answer that threads wait for."""
+
+    def __init__(self, proxy: Proxy, answer: Passing) -> None:
+        self.status, self.header, self.close = answer.status, answer.header, answer.close
+        self._proxy, self._answer = proxy, answer
+
+    async def read(self) -> bytes:
+        return bytes(await self._proxy.in_stream_thread(self._answer.read))
+
+
 class _Place:
     """One of the answers that may be open at once."""
 
-    def __init__(self, taken: dict[int, int], user: int) -> None:
-        self._taken, self._user = taken, user
+    def __init__(self, taken: dict[int, int], user: int, of_one: int, in_all: int) -> None:
+        self._taken, self._user, self._of_one, self._in_all = taken, user, of_one, in_all
 
     def __enter__(self) -> None:
-        if sum(self._taken.values()) >= STREAMS or self._taken.get(self._user, 0) >= OF_ONE:
-            raise KubeError(429, f"too many requests to clusters are open: {OF_ONE} for one user, {STREAMS} in all")
+        if sum(self._taken.values()) >= self._in_all or self._taken.get(self._user, 0) >= self._of_one:
+            limits = f"{self._of_one} for one user, {self._in_all} in all"
+            raise KubeError(429, f"too many requests to clusters are open: {limits}")
         self._taken[self._user] = self._taken.get(self._user, 0) + 1
 
     def __exit__(self, *_: object) -> None:

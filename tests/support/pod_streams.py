@@ -58,6 +58,22 @@ class Stream:
         self._writer.transport.abort()
 
 
+async def follow(access: Access, name: str, namespace: str = "default") -> Stream:
+    """The log of the pod, as long as it is written, once its answer has begun."""
+    parts = urlsplit(access.server)
+    context = ssl.create_default_context(cadata=access.ca_pem)
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port, ssl=context)
+    lines = (
+        f"GET /api/v1/namespaces/{namespace}/pods/{name}/log?follow=true HTTP/1.1",
+        f"Host: {parts.netloc}",
+        f"Authorization: Bearer {access.token}",
+    )
+    writer.write("".join(f"{line}\r\n" for line in (*lines, "")).encode())
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200"), head + await reader.read(65536)
+    return Stream(reader, writer)
+
+
 async def attach(access: Access, name: str, namespace: str = "default") -> Stream:
     """An open stream; raises AssertionError with the answer when there is none."""
     parts = urlsplit(access.server)

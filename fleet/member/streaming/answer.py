@@ -6,7 +6,7 @@ reader holds up its own answer and no other.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 
 
 class TooLong(Exception):  # noqa: N818 - it is the answer that is wrong
@@ -18,6 +18,7 @@ class Answer:
     def __init__(self, consumed: Callable[[int], None], ended: Callable[[bool], None]) -> None:
         """``consumed`` is called with the size of each chunk that was read, ``ended`` once with whether all was read."""
         self.status = 0
+        self.headers: dict[str, str] = {}
         self._consumed, self._ended = consumed, ended
         self._chunks: deque[tuple[bytes, int]] = deque()
         self._error: BaseException | None = None
@@ -26,7 +27,8 @@ class Answer:
 
     # for the connection
 
-    def began(self, status: int) -> None:
+    def began(self, status: int, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
+        self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
         self.status = status
         self._changed.set()
 

@@ -65,7 +65,7 @@ class Http1(asyncio.Protocol):
             while not isinstance(event := self._h11.next_event(), type) and self._answer is not None:
                 match event:
                     case h11.Response():
-                        self._answer.began(event.status_code)
+                        self._answer.began(event.status_code, event.headers)
                     case h11.Data():
                         self._ahead += len(event.data)
                         self._answer.feed(bytes(event.data), len(event.data))

@@ -94,7 +94,8 @@ class Http2(asyncio.Protocol):
             case DataReceived():
                 self._feed(answer, event)
             case ResponseReceived() if answer:
-                answer.began(int(next(value for name, value in event.headers or () if name == b":status")))
+                headers = event.headers or ()
+                answer.began(int(next(value for name, value in headers if name == b":status")), headers)
             case StreamEnded() if answer:
                 answer.complete()
             case StreamReset() if answer:

@@ -13,6 +13,7 @@ from django.conf import settings
 from fleet.errors import Forbidden, InvalidInput, NotFound, Unavailable
 from fleet.member.errors import MemberError
 from fleet.member.passing import Passing
+from fleet.member.streaming.following import Line
 from fleet.models import Cluster
 from fleet.services.authorization import access
 from fleet.services.members import impersonation, member_clients
@@ -147,6 +148,16 @@ def open_answer(
         answer.close()
         raise refused
     return answer
+
+
+def line_to(cluster: Cluster, user: Any) -> Line:
+    """The way to the member for an answer that an event loop reads, in the user's name where impersonation is on."""
+    try:
+        known = member_clients.access_of(cluster)
+        person = impersonation.identity(user).headers if cluster.impersonation else ()
+        return Line.to(known, private_ok=settings.CONVOY_PRIVATE_MEMBERS, headers=tuple(person))
+    except MemberError as e:
+        raise unavailable(cluster, e) from e
 
 
 def unavailable(cluster: Cluster, error: MemberError) -> Unavailable:

@@ -15,7 +15,7 @@ from fleet.services.members import pod_tunnels
 from tests.fleet.kubeapi.builders import Member, a_pod
 from tests.support.kubectl import client_of, served
 from tests.support.members import api, eventually, join, members
-from tests.support.pod_streams import Ticking, attach
+from tests.support.pod_streams import Ticking, attach, follow
 
 __all__ = ["members"]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -68,6 +68,26 @@ def test_streams_take_no_threads_share_the_question_for_rights_and_end_together(
     assert looks > 0.9, "the rights of streams of one token are asked once for all of them"
     assert ended_s < 5
     eventually(lambda: AuditEntry.objects.filter(verb="end").count() == MANY)
+
+
+def test_followed_logs_take_no_threads_have_places_of_their_own_and_end_with_their_token(access, pod, settings):
+    settings.CONVOY_LIMITS = type(settings.CONVOY_LIMITS)(streams=20)
+
+    async def story():
+        alone, logs = threads(), [await follow(access, "a") for _ in range(20)]
+        pod.tick()
+        await asyncio.gather(*(log.until(b"tick\n") for log in logs))
+        with pytest.raises(AssertionError, match="20 for one user"):
+            await follow(access, "a")
+        between, begun = threads(), time.monotonic()
+        stream = await attach(access, "a")
+        await asyncio.to_thread(Token.objects.update, revoked_at=timezone.now())
+        await asyncio.wait_for(asyncio.gather(*(log.until_closed() for log in [*logs, stream])), 30)
+        return between - alone, time.monotonic() - begun
+
+    grown, took_s = asyncio.run(story())
+    assert len([each for each in grown if each.name.startswith("proxy")]) == 0
+    assert took_s < 20, "the answers end within 5 s on a quiet machine"
 
 
 def test_a_stream_too_many_is_refused_and_a_place_is_free_again_after_an_end(access, settings):
