@@ -6,6 +6,7 @@ every ten minutes in any case, so that whatever was missed is found. It never gi
 """
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -56,6 +57,8 @@ class Changed:
 Delivery = Listed | Changed
 _PAUSE_S = (0.2, 5.0)
 """Shortest and longest pause between two tries."""
+_EXPECTED_S = 60.0
+"""How long that counts which a list has to have, while one try after the other fails."""
 _HOPELESS_S = 15.0
 """Pause after an answer that only a person can change: kind not served, rights missing."""
 
@@ -87,6 +90,8 @@ class Reflector:
         """
         self._client, self.resource, self._deliver = client, resource, deliver
         self._rng, self._read, self._expect = rng, read, expect
+        self._expected: Any = None
+        self._expected_at = -math.inf
         selectors = {"labelSelector": selector, "fieldSelector": fields}
         self._params: Params = {name: value for name, value in selectors.items() if value}
         self._path = resource.path()
@@ -116,14 +121,21 @@ class Reflector:
     async def _list(self) -> None:
         items: list[Item] = []
         version = ""
-        expected = await self._expect() if self._expect else None
+        expected = await self._expected_now()
         async with self._client.collection(self._path, self._params) as pages:
             async for page in pages:
                 items += [self._item(item) for item in page.get("items") or []]
                 version = (page.get("metadata") or {}).get("resourceVersion") or version
             await self._deliver(Listed(self.resource, items, expected))
         self.listed_at = time.monotonic()
+        self._expected_at = -math.inf
         self._version, self._failures, self.refused = version, 0, False
+
+    async def _expected_now(self) -> Any:
+        """What was expected at a try that failed must be in the next list too: a member that is away costs few reads of it."""
+        if self._expect is not None and time.monotonic() - self._expected_at > _EXPECTED_S:
+            self._expected, self._expected_at = await self._expect(), time.monotonic()
+        return self._expected
 
     async def _watch(self) -> None:
         started = time.monotonic()

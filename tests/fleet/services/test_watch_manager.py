@@ -6,9 +6,11 @@ import uuid
 import pytest
 from django.utils import timezone
 
+from fleet import metrics
 from fleet.changes import signals
 from fleet.core.members import marks
 from fleet.kube.resources import NODES, PYTORCH_JOBS, Resource
+from fleet.member import watching as reflectors
 from fleet.models import Cluster, Heartbeat, Hold, Node, Pod
 from fleet.services.clusters import clusters, health, rediscovery
 from fleet.services.members import event_handlers, member_clients, signing
@@ -256,6 +258,24 @@ def test_it_requests_a_list_once_it_knows_what_must_be_in_it(north, watching, no
     watching()
     eventually(lambda: ("synced", {(JOB, 2)}) in notes.heard)
     assert notes.heard[0] == ("observed", "llama")
+
+
+def test_a_member_that_is_away_costs_no_look_at_what_it_should_have_with_every_try(north, watching, notes, monkeypatch):
+    asked = []
+    monkeypatch.setattr(notes, "expected", lambda *about: asked.append(about) or [(JOB, 1)])
+    monkeypatch.setattr(reflectors, "_PAUSE_S", (0.01, 0.02))
+    serve(north, PYTORCH_JOBS)
+    join(north)
+    watching()
+    eventually(lambda: ("synced", {(JOB, 1)}) in notes.heard)
+    north.faults.away = True
+    tries = metrics.WATCH_RESTARTS.labels("north")._value
+    before = tries.get()
+    eventually(lambda: tries.get() > before + 50)
+    assert len(asked) <= 2
+    notes.heard.clear()
+    north.faults.away = False
+    eventually(lambda: ("synced", {(JOB, 1)}) in notes.heard)
 
 
 def test_it_calls_handlers_for_pods_after_their_rows_are_written(north, watching, notes):
