@@ -165,16 +165,16 @@ class Change:
         return tuple(job.name for job in self.jobs if job.is_named)
 
 
-def end_before(facts: Mapping[str, Any]) -> Change | None:
+def end_before(facts: Mapping[str, Any]) -> list[Change]:
     """For a job that a window is in the way of, by the facts of its reason."""
     if not facts.get("begin") or not facts.get("until"):
-        return None
+        return []
     begin, end = datetime.fromisoformat(facts["begin"]), datetime.fromisoformat(facts["until"])
     message = (
         f"state that it ends before {begin:%F %T} UTC, by {DEADLINE} or {ANNOTATION}, or wait for the window of"
         f" {facts['window']} to end at {end:%F %T} UTC"
     )
-    return Change(Kind.END_BEFORE, message, path=facts["window"], at=begin)
+    return [Change(Kind.END_BEFORE, message, path=facts["window"], at=begin)]
 
 
 @dataclass(frozen=True, slots=True)

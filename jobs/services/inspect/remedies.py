@@ -32,6 +32,7 @@ from jobs.models import Job
 from jobs.services.lifecycle import dependencies
 from jobs.snapshot_rows import capacity_hold_of
 from quotas.core.accounts.ledger import Charge
+from quotas.core.reclaiming.claims import describe_claim
 from quotas.core.trees.amounts import of_job
 from quotas.core.trees.flavors import GPU, amount_name, node_flavor
 from quotas.models import Queue
@@ -293,6 +294,10 @@ def _borrowed(waiting: WaitingJob) -> list[Change]:
 def _return(waiting: WaitingJob, borrower: Borrower, resource: str) -> Change:
     enough = _enough(_charged([borrower.path], resource), resource, _short(waiting)) or ((), 0)
     message = f"{borrower.path} uses {reasons.amount(resource, borrower.amount)} more than its min"
+    if waiting.quota is not None and waiting.job.leaf in waiting.quota.ledger.path_rows:
+        has_claimed, ledger = waiting.job.claimed_at is not None, waiting.quota.ledger
+        claim = describe_claim(ledger, waiting.charge, borrower.path, resource, has_claimed=has_claimed)
+        message = f"{message} ({claim})" if claim else message
     amounts = {resource: borrower.amount}
     return Change(
         Kind.RETURN_BORROWED, message, path=borrower.path, amounts=amounts, jobs=tuple(enough[0]), count=enough[1]
@@ -412,11 +417,6 @@ def _raise_budget(waiting: WaitingJob) -> list[Change]:
     return [Change(Kind.RAISE_BUDGET, message, path=facts["path"], at=until)]
 
 
-def _end_before(waiting: WaitingJob) -> list[Change]:
-    change = remedies.end_before(waiting.facts)
-    return [change] if change else []
-
-
 def _change_after(waiting: WaitingJob) -> list[Change]:
     message = f"apply the job without {AFTER}, or with an end that suffices: NAME?any"
     return [Change(Kind.CHANGE_AFTER, message, comment=AFTER)]
@@ -445,5 +445,5 @@ BUILDERS: Mapping[Kind, Callable[[WaitingJob], list[Change]]] = {
     Kind.SUBMIT_AGAIN: _submit_again,
     Kind.CHANGE_AFTER: _change_after,
     Kind.RAISE_BUDGET: _raise_budget,
-    Kind.END_BEFORE: _end_before,
+    Kind.END_BEFORE: lambda waiting: remedies.end_before(waiting.facts),
 }

@@ -6,7 +6,9 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Hold
+from jobs.core.explain.remedies import Kind
 from jobs.models import Job, Work
+from jobs.services.inspect import explaining
 from jobs.services.scheduling import loop
 from jobs.services.submission import dry_runs, manifests
 from quotas.services import previews, trees
@@ -131,3 +133,29 @@ def test_a_preview_of_the_tree_and_a_dry_run_name_who_would_leave():
     assert [each.name for each in outcome.reclaims] == ["default/young"]
     assert not Job.objects.filter(claimed_at__isnull=False).exists()
     assert books.used("root")[GPU] == 6
+
+
+@pytest.mark.parametrize(("gpus", "claimed_at", "said"), [
+    (6, None, "and root/a would borrow 100 % with this job: none is evicted for it before that share is the larger one"),
+    (3, NOW, "and root/a would borrow 50 % with this job, which has had others evicted by its share once already"),
+    (3, None, "and root/a would borrow 50 % with this job: jobs that borrow there may be evicted for it"),
+])  # fmt: skip
+def test_the_explanation_of_a_job_that_waits_says_the_shares_and_when_they_would_help(gpus, claimed_at, said):
+    full(min_runtime="1h")
+    books.apply(job("mine", "a").replace("replicas: 2", f"replicas: {gpus - 1}"))
+    Job.objects.filter(name="mine").update(claimed_at=claimed_at)
+    Job.objects.exclude(name="mine").update(charged_at=NOW)
+    books.cycle(NOW)
+    explanation = explaining.explain_job(books.job("mine"), NOW, lambda _: True)
+    steps = [step for change in explanation.changes for step in (change, *change.steps)]
+    [change] = [step for step in steps if step.kind is Kind.RETURN_BORROWED]
+    assert change.message.startswith("root/b uses 6 nvidia.com/gpu more than its min (root/b borrows a share of 100 %")
+    assert said in change.message
+
+
+def test_the_explanation_says_no_share_where_none_is_claimed():
+    full(reclaim="Min")
+    books.apply(job("mine", "a"))
+    books.cycle(NOW)
+    explanation = explaining.explain_job(books.job("mine"), NOW, lambda _: True)
+    assert not [each for each in explanation.changes if "share" in each.message]
