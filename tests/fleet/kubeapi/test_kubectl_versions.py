@@ -74,7 +74,9 @@ def test_a_manager_that_gives_up_the_only_annotation_leaves_the_object_as_it_is(
     text = pytorch_job("llama")
     ada.says("apply", "-f", "-", given=text)
     for _ in range(2):
-        ada.says("apply", "--server-side", "--field-manager=argocd-controller", "--force-conflicts", "-f", "-", given=text)
+        ada.says(
+            "apply", "--server-side", "--field-manager=argocd-controller", "--force-conflicts", "-f", "-", given=text
+        )
     assert Job.objects.get().name == "llama"
 
 
