@@ -88,7 +88,7 @@ def _is_about_managers(patch: Any) -> bool:
     if isinstance(patch, list):
         paths = (str(operation.get("path")) for operation in patch if isinstance(operation, dict))
         return any(path.startswith("/metadata/managedFields") for path in paths)
-    metadata = patch.get("metadata")
+    metadata = patch.get("metadata") if isinstance(patch, dict) else None
     return isinstance(metadata, dict) and "managedFields" in metadata
 
 

@@ -128,7 +128,8 @@ class Kind(kinds.Kind):
             self.update(new, write)
         shown = shown or self._current(str(new["metadata"].get("name")), write)
         # A client may edit the managers themselves, as kubectl does when an object changes to server-side apply.
-        written = managed.with_entries(self.written(shown), new["metadata"].get("managedFields") or [])
+        edited = new["metadata"].get("managedFields")
+        written = managed.with_entries(self.written(shown), edited if isinstance(edited, list) else [])
         return owners.keep(shown, write.manage(before, written))
 
     def remove(self, current: Object, options: Object, write: Write) -> Object:
