@@ -13,6 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Count, Min, Q, QuerySet
 
 from fleet.changes.journal import Action, Entry
+from fleet.core import tags
 from fleet.errors import Forbidden, invalid
 from fleet.kube import names
 from fleet.kube.discovery import Served
@@ -122,10 +123,15 @@ class Namespaces(Kind):
         namespaces.save(document["metadata"]["name"], self._annotations(document, write), now=write.now)
 
     def _annotations(self, document: Object, write: Write) -> dict[str, str]:
-        metadata = document["metadata"]
-        dropped = sorted((metadata.get("labels") or {}).keys() - {NAME_LABEL})
+        labels, annotations = (document["metadata"].get(field) or {} for field in ("labels", "annotations"))
+        for field, value in (("labels", labels), ("annotations", annotations)):
+            if not isinstance(value, dict):
+                raise invalid(f"metadata.{field}", "must be an object of text values")
+        if fault := next(tags.annotation_faults(annotations), None):
+            raise invalid(f"metadata.{fault[0]}", fault[1])
+        dropped = sorted(map(str, labels.keys() - {NAME_LABEL}))
         write.warnings += [f"metadata.labels.{key} is ignored: namespaces have no labels here" for key in dropped]
-        return dict(metadata.get("annotations") or {})
+        return dict(annotations)
 
     def remove(self, current: Object, options: Object, write: Write) -> Object:
         name = current["metadata"]["name"]

@@ -8,12 +8,13 @@ import yaml
 from django.utils import timezone
 
 from fleet.core.token_scopes import Scope
+from fleet.member.errors import MemberRefused
 from fleet.models import Namespace
 from fleet.services.authorization import access
 from jobs.models import Dependent, Job, Policy
 from jobs.services.failover import failover
 from tests.support.amc import cells
-from tests.support.kubectl import Person, served
+from tests.support.kubectl import Person, client_of, served
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -125,3 +126,19 @@ def test_a_token_for_namespaces_alone_deletes_nothing_in_them(admin, ada):
     ada.file.write_text(yaml.safe_dump(config))
     assert "Forbidden" in ada.refused("delete", "ns", "vision", "--wait=false")
     assert Job.objects.exists() and Namespace.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{"annotations": 5}, {"annotations": ["a"]}, {"annotations": {"a": 5}}, {"annotations": {"a": {}}}, {"labels": ["a"]},
+     {"labels": 5}, {"annotations": {"a": "x" * 300_000}}, {"annotations": {"": "x"}}],
+    ids=lambda metadata: str(metadata)[:30],
+)  # fmt: skip
+def test_metadata_of_no_sense_is_refused(ada, metadata):
+    ada.says("create", "ns", "research")
+    door = client_of(ada.file)
+    try:
+        door.merge_patch("/api/v1/namespaces/research", {"metadata": metadata})
+    except MemberRefused as refusal:
+        assert refusal.status in (400, 413, 422)
+    assert Namespace.objects.get().annotations == {}
