@@ -27,6 +27,7 @@ class Shell:
     environment: dict[str, str]
     variables: list[str] = field(default_factory=list)
     """Assignments of the page so far."""
+    left_running: list["subprocess.Popen[str]"] = field(default_factory=list)
 
     @classmethod
     def in_fresh_clone(cls, folder: Path) -> "Shell":
@@ -65,12 +66,30 @@ class Shell:
         assert output.strip(), f"{command} prints nothing"
         return str(output)
 
+    def leaves_running(self, command: str, ready: str) -> None:
+        """Starts a command that goes on until `end`, and waits for the line by which it says that it is ready."""
+        process = subprocess.Popen(["bash", "-c", f"exec {self._text(command)}"], **self._options())
+        self.left_running.append(process)
+        for line in process.stdout:
+            if ready in line:
+                return
+        raise AssertionError(f"{command} ended with {process.wait()}")
+
+    def end(self) -> None:
+        for process in self.left_running:
+            process.terminate()
+            process.communicate()
+
     def _run(self, command: str, timeout_s: float) -> subprocess.CompletedProcess[str]:
         options = self._options() | {"start_new_session": False}
         return subprocess.run(["bash", "-c", self._text(command)], timeout=timeout_s, check=False, **options)
 
     def _text(self, command: str) -> str:
-        return "\n".join([*self.variables, command]).replace("127.0.0.1:8443", self._kube)
+        return (
+            "\n".join([*self.variables, command])
+            .replace("127.0.0.1:8443", self._kube)
+            .replace("/tmp/lab", str(self.folder.with_name("lab")))
+        )
 
     @property
     def _kube(self) -> str:

@@ -1,33 +1,22 @@
-"""A doctest for shells: the commands of README and of the pages for users, run as they are written, in a fresh clone.
+"""A doctest for shells: the commands of README and of the pages, run as they are written, in a fresh clone.
 
 Real: the clone, its installation, the product as `up` starts it, and every command. Simulated: the members.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from deploy.bootstrap.home import ROOT
-from tests.docs.pages import PAGES, blocks, commands
+from tests.docs.pages import DEVELOPMENT, PAGES, blocks, shell_of, title
 from tests.docs.shell import Shell
+from tests.docs.unrun import BLOCKS as NOT_RUN_BLOCKS
+from tests.docs.unrun import COMMANDS as NOT_RUN
+from tests.docs.unrun import PAGES as NOT_FOLLOWED
 
 pytestmark = pytest.mark.docs
 
-NOT_RUN = {
-    "python3 manage.py up": "the shell's clone is up, with the console that these tests built by the same code",
-    "python3 manage.py test": "this is a test",
-    "python3 manage.py up --members DIR": "joins real clusters",
-    ".venv/bin/convoy cluster join north --kubeconfig FILE": "joins a real cluster",
-    ".venv/bin/convoy cluster drain north": "of the real cluster that was joined",
-    "G=/sys/fs/cgroup/cpu/convoy-half; mkdir -p $G": "takes root and cgroups of version 1",
-    "echo 10000 > $G/cpu.cfs_period_us; echo $(($(nproc) * 5000)) > $G/cpu.cfs_quota_us": "as above",
-    "(echo $BASHPID > $G/cgroup.procs; exec .venv/bin/python manage.py test tests/scale/test_wakeup.py -m bench -s -n 0)": (
-        "as above"
-    ),
-    "rmdir $G": "as above",
-}
 REFUSED = {
     "kubectl logs --previous tensorboard-master-0": "previous terminated container",
 }
@@ -55,33 +44,25 @@ BEFORE = {
         "export TOKEN=$(kubectl config view --raw -o jsonpath='{.users[0].user.token}')",
     ],
 }
+PLACEHOLDERS = {"docs/development/debugging.md": {"JOB": "pytorch-test"}}
+"""Words of a page that stand for a name of the reader's own."""
+STAYS = {".venv/bin/python -m simulator.main --home /tmp/lab --config fleet.yaml": "simulated members are ready"}
+"""What goes on beside the commands after it, and how it says that it is ready."""
 AFTER = {
     "kubectl apply -f deploy/demo/tensorboard.yaml": f"{RUNS.format('tensorboard')} && {READY.format('tensorboard')}",
 }
 """What a reader waits for before the next command."""
 
 
-def title(page: Path) -> str:
-    return str(page.relative_to(ROOT))
-
-
-def written(page: Path) -> list[str]:
-    return [command for block in blocks(page) if block.language == "sh" for command in commands(block)]
-
-
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     shell = Shell.in_fresh_clone(tmp_path_factory.mktemp("fresh") / "convoy")
     shell.run("python3 manage.py up --detach", timeout_s=1800)
-    yield shell
-    shell.run("python3 manage.py down")
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if {*written(page)} - {*NOT_RUN}], ids=title)
-def test_the_commands_of_the_page_run_as_they_are_written(clone, page):
-    begin(clone, page)
-    for command in written(page):
-        follow(clone, command)
+    try:
+        yield shell
+    finally:
+        shell.end()
+        shell.run("python3 manage.py down")
 
 
 def begin(shell: Shell, page: Path) -> None:
@@ -90,10 +71,14 @@ def begin(shell: Shell, page: Path) -> None:
         shell.run(command)
 
 
-def follow(shell: Shell, command: str) -> None:
+def follow(shell: Shell, command: str, placeholders: Mapping[str, str]) -> None:
     if command in NOT_RUN:
         return
-    if command in REFUSED:
+    for word, name in placeholders.items():
+        command = re.sub(rf"\b{word}\b", name, command)
+    if command in STAYS:
+        shell.leaves_running(command, STAYS[command])
+    elif command in REFUSED:
         assert REFUSED[command] in shell.refused(command)
     elif ENDLESS.search(command):
         shell.watched(command)
@@ -103,13 +88,46 @@ def follow(shell: Shell, command: str) -> None:
         shell.run(AFTER[command])
 
 
-def test_the_python_of_its_page_runs_in_the_clone(clone):
-    page = next(page for page in PAGES if page.name == "python.md")
-    text = "\n".join(block.text for block in blocks(page) if block.language == "python")
+PYTHON = {
+    "docs/python.md": "python page.py",
+    "docs/clients.md": "kubectl apply -f deploy/demo/tensorboard.yaml && {ready} && python page.py",
+    "docs/development/debugging.md": "python manage.py shell < page.py",
+}
+"""How the Python of a page is run."""
+
+
+@pytest.mark.parametrize("page", [page for page in [*PAGES, *DEVELOPMENT] if title(page) in PYTHON], ids=title)
+def test_the_python_of_the_page_runs_in_the_clone(clone, page):
+    python = [block for block in blocks(page) if block.language == "python" and block.name not in NOT_RUN_BLOCKS]
+    text = "\n".join(block.text for block in python)
+    for word, name in PLACEHOLDERS.get(title(page), {}).items():
+        text = re.sub(rf"\b{word}\b", name, text)
     begin(clone, page)
     (clone.folder / "page.py").write_text(text)
-    clone.run("python page.py")
+    clone.run(PYTHON[title(page)].format(ready=AFTER["kubectl apply -f deploy/demo/tensorboard.yaml"]))
+
+
+def test_the_manifests_of_the_pages_are_taken_by_the_fleet(clone):
+    yaml = [block for page in PAGES for block in blocks(page) if block.language == "yaml"]
+    for block in yaml:
+        if block.name not in NOT_RUN_BLOCKS:
+            (clone.folder / "page.yaml").write_text(block.text)
+            clone.run("kubectl apply --dry-run=server -f page.yaml")
+
+
+FOLLOWED = [
+    page for page in [*PAGES, *DEVELOPMENT] if title(page) not in NOT_FOLLOWED and {*shell_of(page)} - {*NOT_RUN}
+]
+
+
+@pytest.mark.parametrize("page", FOLLOWED, ids=title)
+def test_the_commands_of_the_page_run_as_they_are_written(clone, page):
+    """After all else: the last page joins a cluster and breaks it."""
+    begin(clone, page)
+    for command in shell_of(page):
+        follow(clone, command, PLACEHOLDERS.get(title(page), {}))
 
 
 def test_every_exception_is_still_on_a_page():
-    assert {*NOT_RUN, *REFUSED, *AFTER} <= {command for page in PAGES for command in written(page)}
+    every = {command for page in [*PAGES, *DEVELOPMENT] for command in shell_of(page)}
+    assert {*NOT_RUN, *REFUSED, *STAYS, *AFTER} <= every
