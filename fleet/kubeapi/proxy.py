@@ -41,7 +41,7 @@ A log that is followed has none, and is limited as streams into pods are.
 """
 _ANSWER_S = 30.0
 """For the head of a followed log's answer: the member asks its kubelet first."""
-LOOK_AGAIN_S = 4.0
+LOOK_AGAIN_S = 3.0
 """How often it is asked anew whether the reader of a stream may still read."""
 
 

@@ -1,8 +1,8 @@
-"""Benchmark ``pod-streams``: 100 streams into pods for a minute, at the door as a process, and a get beside them.
+"""Benchmark ``pod-streams``: 100 streams into pods for a minute, half of them followed logs, and a get beside them.
 
 Result in ``.convoy/bench/pod-streams.json``: threads of the door with and without the streams, milliseconds of a get at the
 95th percentile, bytes passed, processor seconds, and seconds until the last stream had ended after its token was revoked.
-Each stream is sent 500 bytes ten times a second. The member and the readers are in the process of the benchmark.
+The door is a process. Each stream is sent 500 bytes ten times a second. The member and the readers are in the benchmark.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from fleet.member.client import Access, MemberClient
 from simulator.apiserver.server import ApiServer
 from tests.support import template
 from tests.support.kubectl import client_of, process
-from tests.support.pod_streams import Stream, Ticking, attach
+from tests.support.pod_streams import Stream, Ticking, attach, follow
 
 pytestmark = pytest.mark.bench
 STREAMS, SECONDS = 100, float(os.environ.get("CONVOY_BENCH_STREAMS_S", "60"))
@@ -101,7 +101,7 @@ def p95(sorted_ms: list[float]) -> float:
 
 
 async def minute(access: Access, file: Path, pod: Ticking, pid: int, revoke: Callable[[], float]) -> dict[str, Any]:
-    streams: list[Stream] = [await attach(access, "a") for _ in range(STREAMS)]
+    streams: list[Stream] = [await (follow if at % 2 else attach)(access, "a") for at in range(STREAMS)]
     reading = [asyncio.create_task(read(stream)) for stream in streams]
     ticking = asyncio.create_task(ticks(pod))
     _, used_s = about(pid)
