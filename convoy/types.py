@@ -153,7 +153,7 @@ class ClusterExplained(TypedDict):
     chosen: bool
     """Where the job is"""
     code: str
-    cause: Literal['None', 'Filter', 'NoNodeAllowed', 'NodeTooSmall', 'Short', 'Fragmented', 'NotTogether', 'NoDomain', 'Kept', 'Unsure']
+    cause: Literal['None', 'Filter', 'NoNodeAllowed', 'NodeTooSmall', 'Short', 'Fragmented', 'NotTogether', 'NoDomain', 'Kept', 'Excluded', 'Unsure']
     """The obstacle, finer than the code"""
     message: str
     missing: dict[str, int]

@@ -1,6 +1,7 @@
 """Clusters, their nodes and the fleet's events over REST: parse, authorise, call one service, render."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -33,7 +34,7 @@ from fleet.api.serializers import (
 from fleet.db import clock
 from fleet.models import Cluster, Event, Node
 from fleet.services.authorization import access
-from fleet.services.clusters import clusters, join_preflight, member_tokens, node_labels, rehearsing
+from fleet.services.clusters import clusters, join_preflight, member_tokens, node_exclusions, node_labels, rehearsing
 
 
 @extend_schema_view(list=extend_schema(summary="Clusters, with what they have and have left"))
@@ -192,17 +193,35 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
     def nodes(self, request: Request, name: str) -> Response:
         nodes = self.get_object().nodes.select_related("cluster").defer("cluster__access").order_by("name")
         page = viewsets.GenericViewSet.paginate_queryset(self, nodes)
-        return self.get_paginated_response(NodeSerializer(page, many=True).data)
+        return self.get_paginated_response(NodeSerializer(supply.attach_exclusions(page or ()), many=True).data)
 
-    @extend_schema(request=NodeLabelsSerializer, responses=NodeLabelsSerializer, summary="Label a member's node")
+    @extend_schema(
+        request=NodeLabelsSerializer, responses=NodeLabelsSerializer, summary="Label a member's node, or exclude it"
+    )
     @action(detail=True, methods=["patch"], url_path="nodes/(?P<node>[^/]+)")
     def node(self, request: Request, name: str, node: str) -> Response:
-        """Sets labels, or removes those that are null, in the cluster itself. Answers with all labels of the node."""
+        """Sets labels, or removes those that are null, in the cluster itself. Answers with all labels of the node.
+
+        With `exclude`, the node takes no new pods for a while, or takes them again; its cluster is not touched by that.
+        """
         cluster, body = self.get_object(), NodeLabelsSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        by, now = request.user.get_username(), clock.now()
-        labels = node_labels.change(cluster, node, **body.validated_data, by=by, now=now)
-        return Response({"labels": labels, "overwrite": body.validated_data["overwrite"]})
+        change, by, now = body.validated_data, request.user.get_username(), clock.now()
+        if "exclude" in change:
+            self._exclude(cluster, node, change["exclude"], by, now)
+        if "labels" not in change:
+            return Response({"labels": node_exclusions.labels_of(cluster, node), "overwrite": change["overwrite"]})
+        overwrite = change["overwrite"]
+        labels = node_labels.change(cluster, node, change["labels"], overwrite=overwrite, by=by, now=now)
+        return Response({"labels": labels, "overwrite": overwrite})
+
+    @staticmethod
+    def _exclude(cluster: Cluster, node: str, wanted: Mapping[str, Any] | None, by: str, now: datetime) -> None:
+        if wanted is None:
+            node_exclusions.include(cluster, node, by=by, now=now)
+        else:
+            until = now + timedelta(hours=wanted["hours"])
+            node_exclusions.exclude(cluster, node, wanted["why"], until, by=by, now=now)
 
     def _steered(self, request: Request, steer: Callable[..., Cluster]) -> Response:
         cluster = self.get_object()
@@ -231,6 +250,10 @@ class NodeViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Node])
     search_fields = ["name", "cluster__name"]
     ordering_fields = ["name", "cluster__name", "ready"]
     ordering = ["cluster__name", "name"]
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        page = super().paginate_queryset(queryset)
+        return page if page is None else supply.attach_exclusions(page)
 
 
 class EventFilter(django_filters.FilterSet):

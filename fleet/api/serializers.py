@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from fleet.core import devices, token_scopes
 from fleet.errors import FieldFault, InvalidInput
-from fleet.models import Cluster, Event, Node, Token, agent_state, credentials_state
+from fleet.models import Cluster, Event, Node, NodeExclusion, Token, agent_state, credentials_state
 
 
 class CountSerializer(serializers.Serializer[Any]):
@@ -168,11 +168,33 @@ class ClusterChangeSerializer(serializers.Serializer[Any]):
     taints = TaintSerializer(many=True, required=False)
 
 
+class ExcludeNodeSerializer(serializers.Serializer[Any]):
+    hours = serializers.FloatField(min_value=0.1, max_value=2160, help_text="for how long the node takes no new pods")
+    why = serializers.CharField(default="", allow_blank=True, max_length=200, help_text="shown to everybody")
+
+
 class NodeLabelsSerializer(serializers.Serializer[Any]):
     labels = serializers.DictField(
-        child=serializers.CharField(allow_null=True, allow_blank=True, max_length=63), help_text="null removes a label"
+        child=serializers.CharField(allow_null=True, allow_blank=True, max_length=63),
+        required=False,
+        help_text="null removes a label",
     )
     overwrite = serializers.BooleanField(default=False, help_text="whether labels that have another value are changed")
+    exclude = ExcludeNodeSerializer(
+        required=False,
+        allow_null=True,
+        write_only=True,
+        help_text="takes the node out of the placement for a while; null lets it take pods again",
+    )
+
+
+class NodeExclusionSerializer(serializers.ModelSerializer[NodeExclusion]):
+    """Why a node takes no new pods of anybody, and until when."""
+
+    class Meta:
+        model = NodeExclusion
+        fields = ("reason", "message", "since", "until", "by")
+        read_only_fields = fields
 
 
 class NodeGpuAmountSerializer(serializers.Serializer[Node]):
@@ -195,6 +217,9 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
     allocatable = serializers.DictField(child=serializers.IntegerField(), read_only=True)
     requested = serializers.DictField(child=serializers.IntegerField(), read_only=True)
     gpus = NodeGpuAmountSerializer(source="*", read_only=True)
+    excluded = NodeExclusionSerializer(
+        source="exclusion", read_only=True, allow_null=True, default=None, help_text="null: it takes pods"
+    )
 
     class Meta:
         model = Node
@@ -209,6 +234,7 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
             "allocatable",
             "requested",
             "gpus",
+            "excluded",
         )
         read_only_fields = fields
 

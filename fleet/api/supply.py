@@ -1,6 +1,6 @@
 """What a cluster has and has left, for many clusters in a fixed number of queries: nodes, amounts, jobs.
 
-Counts as the scheduler does: nodes that are ready and schedulable, minus what is held. How many
+Counts as the scheduler does: nodes that are ready, schedulable and not excluded, minus what is held. How many
 jobs a cluster has is asked through the reverse name of the jobs' own foreign key; fleet imports nothing of jobs.
 """
 
@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 
 from fleet.core import devices
-from fleet.models import Cluster, Hold, Node
+from fleet.models import Cluster, Hold, Node, NodeExclusion
 
 STARTING = ("Placed", "Dispatched")
 
@@ -47,16 +47,30 @@ def attach(clusters: Iterable[Cluster]) -> list[Cluster]:
     return rows
 
 
+def attach_exclusions(nodes: Iterable[Node]) -> list[Node]:
+    """The same nodes, each with its ``exclusion``: why it takes no pods of anybody, or None."""
+    rows = list(nodes)
+    clusters = {node.cluster_id for node in rows}
+    excluded = NodeExclusion.objects.filter(ended_at=None, job_uid=None, cluster__in=clusters).order_by()
+    known = {(row.cluster_id, row.node): row for row in excluded}
+    for node in rows:
+        node.exclusion = known.get((node.cluster_id, node.name))  # type: ignore[attr-defined]  # for the serializer
+    return rows
+
+
 def supply_by_cluster(cluster_ids: list[int]) -> dict[int, Supply]:
     supplies: dict[int, Supply] = defaultdict(Supply)
-    nodes = Node.objects.filter(cluster_id__in=cluster_ids).order_by()
+    excluded = NodeExclusion.objects.filter(
+        cluster=OuterRef("cluster"), node=OuterRef("name"), job_uid=None, ended_at=None
+    )
+    nodes = Node.objects.filter(cluster_id__in=cluster_ids).order_by().annotate(excluded=Exists(excluded))
     # Thousands of nodes are a few kinds of nodes: what is alike in everything is counted by the database.
-    alike = nodes.values_list("cluster_id", "ready", "unschedulable", "allocatable", "requested").annotate(Count("pk"))
-    for cluster_id, ready, off, allocatable, requested, count in alike:
+    columns = ("cluster_id", "ready", "unschedulable", "excluded", "allocatable", "requested")
+    for cluster_id, ready, off, out, allocatable, requested, count in nodes.values_list(*columns).annotate(Count("pk")):
         supply = supplies[cluster_id]
         supply.nodes["total"] += count
         supply.nodes["ready"] += count * ready
-        if ready and not off:
+        if ready and not off and not out:
             supply.add("allocatable", allocatable, count)
             supply.add("requested", {name: value for name, value in requested.items() if name in allocatable}, count)
     holds = Hold.objects.filter(cluster_id__in=cluster_ids, released_at__isnull=True)

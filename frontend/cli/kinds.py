@@ -115,7 +115,14 @@ def _reservation(item: Item, now: datetime) -> str:
 
 
 def _node_state(item: Item, now: datetime) -> str:
-    return ("Ready" if item.get("ready") else "NotReady") + (",Cordoned" if item.get("unschedulable") else "")
+    state = ("Ready" if item.get("ready") else "NotReady") + (",Cordoned" if item.get("unschedulable") else "")
+    return f"{state},Excluded" if item.get("excluded") else state
+
+
+def _exclusion(item: Item, now: datetime) -> str:
+    """``until 2026-11-26 14:10: failed 3 times within 24 h``."""
+    excluded = item.get("excluded")
+    return f"until {excluded['until'][:16].replace('T', ' ')}: {excluded['message']}" if excluded else ""
 
 
 def _node_amount(resource: str) -> Cell:
@@ -205,7 +212,7 @@ NODES = Kind(
         "MEMORY": _node_amount("memory"),
         "PODS": _node_amount("pods"),
     },
-    {"LABELS": _labels},
+    {"EXCLUDED": _exclusion, "LABELS": _labels},
     namespaced=False,
 )
 POLICIES = Kind(

@@ -1,4 +1,4 @@
-"""``convoy label node``: kubectl's command line, in the cluster that has the node."""
+"""``convoy label node``, kubectl's command line, in the cluster that has the node; and nodes that are excluded."""
 
 import json
 
@@ -27,3 +27,20 @@ def test_it_asks_for_the_cluster_where_several_have_the_node(server, convoy):
 def test_it_says_what_is_no_label(server, convoy):
     server.page("nodes/", node())
     assert "'topology' is not a label" in convoy("label", "node", "gpu-0", "topology").err
+
+
+def test_a_node_is_excluded_for_a_while_and_included_again(server, convoy):
+    server.on(PATH, {"labels": {}, "overwrite": False}, method="PATCH")
+    assert (
+        convoy("cluster", "exclude", "north", "gpu-0", "--hours", "2", "--why", "cables").out == "node/gpu-0 excluded\n"
+    )
+    assert json.loads(server.seen[-1].body) == {"exclude": {"hours": 2.0, "why": "cables"}}
+    assert convoy("cluster", "include", "north", "gpu-0").out == "node/gpu-0 takes pods again\n"
+    assert json.loads(server.seen[-1].body) == {"exclude": None}
+
+
+def test_it_shows_which_nodes_are_excluded_until_when(server, convoy):
+    excluded = {"until": "2026-11-26T14:10:00Z", "message": "failed 3 times within 24 h"}
+    server.page("nodes/", {**node(), "ready": True, "excluded": excluded})
+    shown = convoy("get", "nodes", "-o", "wide").out
+    assert "Ready,Excluded" in shown and "until 2026-11-26 14:10: failed 3 times within 24 h" in shown

@@ -24,7 +24,7 @@ from fleet.models import Cluster, Node, NodeExclusion
 from fleet.services.clusters import clusters
 
 NODE_EXCLUSION = "NodeExclusion"
-"""Of the journal: a node is excluded, or is so no longer; the uid is that of the job, empty for everyone."""
+"""Of the journal: a node is excluded, or is so no longer; the uid is that of the job, or for everyone of the cluster."""
 _HOSTNAME = "kubernetes.io/hostname"
 APART = timedelta(minutes=10)
 """Faults of a node that lie closer together are one: a node that is lost takes all its jobs with it."""
@@ -118,8 +118,7 @@ def exclude(cluster: Cluster, node: str, why: str, until: datetime, *, by: str, 
     """A person excludes the node for everyone."""
     if not now < until <= now + LONGEST_BY_HAND:
         raise invalid("until", f"must be in the future, and at most {LONGEST_BY_HAND.days} days away")
-    if not Node.objects.filter(cluster=cluster, name=node).exists():
-        raise NotFound(f"{cluster.name} has no node {node}")
+    labels_of(cluster, node)
     fault = Fault(f"by {by} {now.isoformat()}", now, ExclusionReason.OPERATOR, _message(why, by))
     row, is_new = _locked_or_added(cluster, node, fault, now, None)
     row.reason, row.message, row.by = fault.reason, fault.message[:300], by
@@ -142,6 +141,21 @@ def lift(exclusion: NodeExclusion, *, by: str, now: datetime) -> NodeExclusion:
     row.by = by
     _end(row, f"{by} lifted the exclusion of node {row.node}", now)
     return row
+
+
+def include(cluster: Cluster, node: str, *, by: str, now: datetime) -> None:
+    """A person lets the node take pods of everyone again. Nothing is done for a node that is not excluded."""
+    labels_of(cluster, node)
+    for row in in_force().filter(cluster=cluster, node=node, job_uid__isnull=True):
+        lift(row, by=by, now=now)
+
+
+def labels_of(cluster: Cluster, node: str) -> dict[str, str]:
+    """The labels of the node as last reported; raises `NotFound` where the cluster has no such node."""
+    labels = Node.objects.filter(cluster=cluster, name=node).values_list("labels", flat=True).first()
+    if labels is None:
+        raise NotFound(f"cluster {cluster.name} has no node {node}")
+    return dict(labels)
 
 
 def settle(now: datetime) -> None:
@@ -267,7 +281,7 @@ def _excluded(row: NodeExclusion, cluster: Cluster, now: datetime) -> None:
 def _announce(row: NodeExclusion, now: datetime) -> None:
     """For the scheduler, which reads the ledger again, and for watches of nodes, which show it."""
     name, modified = row.cluster.name, journal.Action.MODIFIED
-    changes = [journal.Change(NODE_EXCLUSION, name, row.node, str(row.job_uid or ""), modified)]
+    changes = [journal.Change(NODE_EXCLUSION, name, row.node, str(row.job_uid or row.cluster.uid), modified)]
     if row.job_uid is None:
         changes.append(journal.Change("Node", name, row.node, str(row.cluster.uid), modified))
     events.announce(changes, now)

@@ -143,6 +143,30 @@ def uncordon(context: typer.Context, name: Name) -> None:
 
 
 @app.command()
+def exclude(
+    context: typer.Context,
+    name: Name,
+    node: Annotated[str, typer.Argument(help="A node of the cluster.")],
+    hours: Annotated[float, typer.Option(help="For how long.")] = 24.0,
+    why: Annotated[str, typer.Option(help="The reason, which everybody sees.")] = "",
+) -> None:
+    """Place no new pods on a node of a cluster for a while. What runs there goes on."""
+    run = session.session_of(context)
+    run.api.patch(at("clusters", name, "nodes", node), {"exclude": {"hours": hours, "why": why}})
+    run.screen.line(f"node/{node} excluded")
+    run.screen.note(f"`convoy cluster include {name} {node}` ends that; `convoy get nodes -o wide` shows all that are")
+
+
+@app.command()
+def include(
+    context: typer.Context, name: Name, node: Annotated[str, typer.Argument(help="A node of the cluster.")]
+) -> None:
+    """Place pods on an excluded node of a cluster again."""
+    session.session_of(context).api.patch(at("clusters", name, "nodes", node), {"exclude": None})
+    session.session_of(context).screen.line(f"node/{node} takes pods again")
+
+
+@app.command()
 def detach(
     context: typer.Context,
     name: Name,

@@ -259,7 +259,7 @@ class SchedulerCache:
             self._excluded = node_exclusions.for_everyone()
         self._update_nodes([*by_kind["Node"], *excluded])
         uids = {e.object_uid for kind in _KINDS for e in by_kind.get(kind, ())}
-        uids |= {e.object_uid for e in excluded if e.object_uid}  # the job that it is excluded for
+        uids |= {e.object_uid for e in excluded}  # the job that it is excluded for; of none for everyone
         gone = {e.object_uid for kind in _KINDS for e in by_kind.get(kind, ()) if e.action == journal.Action.DELETED}
         for some in _chunks(sorted(uids)):
             self._update_jobs(_JOBS_BY_UID.values(uids=list(some)))

@@ -334,8 +334,10 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Label a member's node
+         * Label a member's node, or exclude it
          * @description Sets labels, or removes those that are null, in the cluster itself. Answers with all labels of the node.
+         *
+         *     With `exclude`, the node takes no new pods for a while, or takes them again; its cluster is not touched by that.
          */
         patch: operations["clusters_nodes_partial_update"];
         trace?: never;
@@ -2328,7 +2330,7 @@ export interface components {
             chosen: boolean;
             code: string;
             /** @description the obstacle, finer than the code */
-            cause: "None" | "Filter" | "NoNodeAllowed" | "NodeTooSmall" | "Short" | "Fragmented" | "NotTogether" | "NoDomain" | "Kept" | "Unsure";
+            cause: "None" | "Filter" | "NoNodeAllowed" | "NodeTooSmall" | "Short" | "Fragmented" | "NotTogether" | "NoDomain" | "Kept" | "Excluded" | "Unsure";
             message: string;
             /** @description missing amounts, in whole units */
             missing: {
@@ -2678,6 +2680,30 @@ export interface components {
          * @enum {string}
          */
         ExcessPolicyEnum: "Refuse" | "Wait" | "TakeBack";
+        ExcludeNode: {
+            /**
+             * Format: double
+             * @description for how long the node takes no new pods
+             */
+            hours: number;
+            /**
+             * @description shown to everybody
+             * @default
+             */
+            why: string;
+        };
+        ExcludeNodeRequest: {
+            /**
+             * Format: double
+             * @description for how long the node takes no new pods
+             */
+            hours: number;
+            /**
+             * @description shown to everybody
+             * @default
+             */
+            why: string;
+        };
         Explanation: {
             /** Format: uuid */
             id: string;
@@ -3428,6 +3454,8 @@ export interface components {
                 [key: string]: number;
             };
             readonly gpus: components["schemas"]["NodeGpuAmount"];
+            /** @description null: it takes pods */
+            readonly excluded: components["schemas"]["NodeExclusion"] | null;
         };
         NodeDevices: {
             cluster: string;
@@ -3439,6 +3467,16 @@ export interface components {
             /** @description measured both ways, GB/s */
             bandwidth: number[][];
             gpus: components["schemas"]["Gpu"][];
+        };
+        /** @description Why a node takes no new pods of anybody, and until when. */
+        NodeExclusion: {
+            readonly reason: string;
+            readonly message: string;
+            /** Format: date-time */
+            readonly since: string;
+            /** Format: date-time */
+            readonly until: string;
+            readonly by: string;
         };
         /** @description GPUs and other accelerators of a node, of all resources together. */
         NodeGpuAmount: {
@@ -3460,7 +3498,7 @@ export interface components {
         };
         NodeLabels: {
             /** @description null removes a label */
-            labels: {
+            labels?: {
                 [key: string]: string | null;
             };
             /**
@@ -3943,6 +3981,8 @@ export interface components {
              * @default false
              */
             overwrite: boolean;
+            /** @description takes the node out of the placement for a while; null lets it take pods again */
+            exclude?: components["schemas"]["ExcludeNodeRequest"] | null;
         };
         Permission: {
             verb: string;

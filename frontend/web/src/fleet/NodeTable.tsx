@@ -49,5 +49,8 @@ function NodeBadge({ node }: { node: Node }) {
   const { t } = useTranslation();
   if (!node.ready) return <StateBadge tone="bad" icon={CircleX} label={t('clusterState.NotReady')} />;
   if (node.unschedulable) return <StateBadge tone="warn" icon={Ban} label={t('fleet.cordoned')} />;
+  if (node.excluded) {
+    return <StateBadge tone="warn" icon={Ban} label={t('fleet.excluded')} meaning={node.excluded.message} />;
+  }
   return <StateBadge tone="good" icon={CircleCheck} label={t('clusterState.Ready')} />;
 }
