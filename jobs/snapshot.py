@@ -82,7 +82,15 @@ def load(now: datetime) -> Snapshot:
     facts = (waiting, load_sites(), quota, evicting, left, failures(now), usual_pods())
     kept_for = timedelta(seconds=settings.CONVOY_CYCLE.nomination_s)
     parts = load_parts(charged_jobs(), quota, now, kept_for) if quota else ()
-    return Snapshot(*facts, settings.CONVOY_CYCLE, settings.CONVOY_WEIGHTS, tuple(parts))
+    return Snapshot(*facts, settings.CONVOY_CYCLE, settings.CONVOY_WEIGHTS, tuple(parts), charges_by_job(quota))
+
+
+def charges_by_job(quota: Quota | None) -> dict[int, Charge]:
+    """What jobs are charged, where it is needed by job: in a tree with windows."""
+    if quota is None or not quota.ledger.tree.has_windows:
+        return {}
+    rows = charged_jobs().values_list("pk", "leaf", "charge", "preemptible")
+    return {row[0]: charge for row, charge in zip(rows, charges_of(rows), strict=True)}
 
 
 def failures(now: datetime) -> dict[str, float]:

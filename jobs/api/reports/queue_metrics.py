@@ -41,7 +41,7 @@ def resources() -> Iterator[Metric]:
         "requested": GaugeMetricFamily("convoy_queue_requested", "Used, and what waiting jobs ask for", labels=labels),
     }
     tree = queries.tree()
-    for path, by_resource in (usage.report(tree) if tree else {}).items():
+    for path, by_resource in (usage.report(queries.tree_now(tree)) if tree else {}).items():
         for resource, amount in by_resource.items():
             for field, family in families.items():
                 value = getattr(amount, field)

@@ -13,7 +13,7 @@ from jobs.core.placement.nodes.fragmentation_scorer import Usual
 from jobs.core.placement.types import Member, NodeFacts
 from jobs.core.policies.weights import Weights
 from jobs.core.settings import CycleSettings
-from quotas.core.accounts.ledger import Ledger
+from quotas.core.accounts.ledger import Charge, Ledger
 from quotas.core.trees.tree import Tree
 
 
@@ -73,3 +73,5 @@ class Snapshot:
     """Of the score, where a gang's policy states none."""
     parts: tuple[AdmittedGang, ...] = ()
     """Pods that running gangs give back; what they free is set aside for their preemptors."""
+    charges: Mapping[int, Charge] = field(default_factory=dict)
+    """What the ledger is charged, by job; read only where the tree has windows."""

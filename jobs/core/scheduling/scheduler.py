@@ -7,7 +7,7 @@ what the clusters say. What is remembered of refusals, reported as reasons and r
 `RefusalIndex`, `ReasonReporter` and `BackfillPass`.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 from functools import partial
@@ -75,6 +75,8 @@ class Scheduler:
         self._backfill = BackfillPass(self._waiting, self.places, self.settings, self.attempt)
         self._offering = Offering(self._waiting, self.places, self._refusals, self._backfill)
         self._use = UseOverTime(self._waiting)
+        self.charged_before: Mapping[int, Charge] = {}
+        """Charges that are in the ledger from the start and are never released; looked at for windows alone."""
         self.ends: Ends = no_ends
         """When charged jobs end at the latest; asked for only where a window lies ahead."""
         self._now: datetime | None = None
@@ -91,6 +93,7 @@ class Scheduler:
         scheduler.evicting = {runner.job_id: runner for runner in snapshot.evicting}
         scheduler.evicted = {runner.job_id: runner for runner in snapshot.evicted}
         scheduler.parts = list(snapshot.parts)
+        scheduler.charged_before = snapshot.charges
         for gang in snapshot.waiting:
             scheduler.put(gang)
         return scheduler
@@ -237,7 +240,8 @@ class Scheduler:
         ``runs`` is called only when a big gang has waited long.
         """
         self._now = now
-        staying = {job: charge for job, charge in self.charges.items() if job not in self.evicting}
+        charges = {**self.charged_before, **self.charges}
+        staying = {job: charge for job, charge in charges.items() if job not in self.evicting}
         self._offering.windows = WindowGuard(self.quota, staying, now, self.ends)
         plan = Plan(tree_version=self.quota.version if self.quota else 0)
 

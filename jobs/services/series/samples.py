@@ -71,7 +71,7 @@ def _quota() -> Samples:
     if tree is None:
         return {}
     samples: Samples = {}
-    for path, amounts in usage.report_admitted(tree).items():
+    for path, amounts in usage.report_admitted(queries.tree_now(tree)).items():
         gpus = [amount for resource, amount in amounts.items() if devices.is_device(resource)]
         limits = [amount.max for amount in gpus if amount.max is not None]
         values: Mapping[Metric, float | None] = {

@@ -8,6 +8,7 @@ line is played once, with those ahead of them in their places: a cycle, and the 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -19,7 +20,7 @@ from jobs.core.preemption.planner import Eviction
 from jobs.core.reasons import Reason
 from jobs.core.scheduling.scheduler import Scheduler
 from jobs.models import Job
-from jobs.services.scheduling import runtimes
+from jobs.services.scheduling import known_ends, runtimes
 from jobs.services.scheduling.decisions import preemption
 from jobs.services.scheduling.demand import estimates
 from jobs.services.scheduling.plan_failures import guard
@@ -82,6 +83,7 @@ class _Played:
 
     def __init__(self, now: datetime) -> None:
         scheduler = Scheduler.from_snapshot(snapshot.load(now), guard)
+        scheduler.ends = partial(known_ends.load, now)
         plan = scheduler.run(now, runtimes.load)
         quota = scheduler.quota
         self.places = {each.gang.job_id: each.placement.where for each in plan.placed}

@@ -54,10 +54,13 @@ def preview_manifests(documents: Sequence[Mapping[str, Any]], *, by: str, now: d
         gangs = snapshot.load_gangs(snapshot.waiting_jobs().filter(uid__in=list(rows)))
         sites = snapshot.load_sites()
         quota = snapshot.load_quota()
+        charges = snapshot.charges_by_job(quota)
         transaction.set_rollback(True)
     plan = cycle.Plan()
     if gangs:
-        facts = Snapshot(gangs, sites, quota, settings=settings.CONVOY_CYCLE, weights=settings.CONVOY_WEIGHTS)
+        facts = Snapshot(
+            gangs, sites, quota, settings=settings.CONVOY_CYCLE, weights=settings.CONVOY_WEIGHTS, charges=charges
+        )
         plan = cycle.run_cycle(facts, now)
     jobs = [_outlook(each, rows[each.uid], gangs, plan) for each in applied if each.uid in rows]
     return Preview(applied, jobs, waiting)

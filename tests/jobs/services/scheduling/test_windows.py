@@ -9,7 +9,7 @@ import yaml
 from fleet.models import Event
 from jobs.models import Job
 from jobs.services.scheduling import loop
-from jobs.services.submission import manifests, submit
+from jobs.services.submission import dry_runs, manifests, submit
 from quotas.models import Queue
 from quotas.services import trees, windows
 from tests.quotas.core.builders import manifest, quota
@@ -176,3 +176,19 @@ def test_nothing_is_evicted_for_a_job_that_would_not_start_before_a_window():
     submitted("entitled", 8, NOON)
     at(NOON)
     assert [state("runs"), state("entitled")] == ["Running", "QuotaExceeded"]
+
+
+def test_a_dry_run_says_what_a_window_keeps_waiting_and_looks_at_what_runs():
+    tree()
+    submitted("short", 4, NOON, lasts="1h")
+    submitted("runs", 4, NOON, lasts="9h")
+    at(NOON)
+    assert [state("short"), state("runs")] == ["Placed", "Placed"]
+    document = yaml.safe_load(pytorch_job("next", workers=0, gpus=1))
+    document["metadata"] |= {"namespace": "other", "annotations": {"convoy.dev/deadline": "2026-03-10T18:00:00Z"}}
+    outcomes = {}
+    for name, deadline in (("late", "2026-03-10T18:00:00Z"), ("early", "2026-03-10T15:00:00Z")):
+        document["metadata"] |= {"name": name, "annotations": {"convoy.dev/deadline": deadline}}
+        [outcome] = dry_runs.preview_outcomes([document], by="ada", now=NOON + MINUTE)
+        outcomes[name] = outcome.outcome, outcome.reason and outcome.reason.code
+    assert outcomes == {"late": ("Waits", "WindowAhead"), "early": ("Starts", None)}
