@@ -1,13 +1,12 @@
 """Accounting over REST, as JSON or comma-separated values: GPU-hours by what became of them, goodput, waiting, cost."""
 
-import csv
 from datetime import timedelta
 from typing import Any
 
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,16 +14,14 @@ from rest_framework.views import APIView
 
 from fleet.api.http.permissions import ByRole, Guarded
 from fleet.db import clock
-from fleet.errors import invalid
 from fleet.services.authorization import access
-from jobs.api.listing import AsPlainText, Line, plain
-from jobs.api.reports.series import moment
+from jobs.api.listing import AsPlainText
+from jobs.api.reports import tables
 from jobs.core.explain.accounting import ATTEMPT, Sums
 from jobs.core.explain.timeline import Owner as Waits
 from jobs.services.series import accounting
 
 _DEFAULT = timedelta(days=31)
-_HOUR_MS = 3_600_000
 _WAITS = tuple(owner for owner in Waits if owner not in ATTEMPT)
 
 
@@ -69,12 +66,7 @@ class AccountingView(Guarded, APIView):
 
     @extend_schema(
         operation_id="accounting",
-        parameters=[
-            OpenApiParameter("by", str, enum=[*accounting.Owner], description="a team is a namespace; default: team"),
-            OpenApiParameter("from", OpenApiTypes.DATETIME, description="ISO 8601; default: 31 days before `to`"),
-            OpenApiParameter("to", OpenApiTypes.DATETIME, description="ISO 8601; default: now"),
-            OpenApiParameter("form", str, enum=["json", "csv"], description="default: json"),
-        ],
+        parameters=tables.parameters(accounting.Owner, _DEFAULT),
         responses={
             (200, "application/json"): AccountingAnswerSerializer,
             (200, "text/csv"): OpenApiResponse(OpenApiTypes.STR),
@@ -82,49 +74,36 @@ class AccountingView(Guarded, APIView):
     )
     def get(self, request: Request) -> HttpResponseBase:
         """Of at most 366 days, from the spans of all jobs that the caller may read, of deleted jobs as well."""
-        params, now = request.query_params, clock.now()
-        by, form = params.get("by") or accounting.Owner.TEAM, params.get("form") or "json"
-        if by not in [*accounting.Owner]:
-            raise invalid("by", f"must be one of {', '.join(accounting.Owner)}")
-        if form not in ("json", "csv"):
-            raise invalid("form", "must be json or csv")
-        end = moment(params, "to") or now
-        begin = moment(params, "from") or end - _DEFAULT
-        sums = accounting.read(accounting.Owner(by), begin, end, now, access.visible_namespaces(request.user))
+        now = clock.now()
+        asked = tables.read(request, accounting.Owner, _DEFAULT, now)
+        sums = accounting.read(asked.by, asked.begin, asked.end, now, access.visible_namespaces(request.user))
         rows = [_row(name, each) for name, each in sums]
-        if form == "csv":
-            return _as_csv(rows, by)
-        return Response(AccountingAnswerSerializer({"by": by, "start": begin, "end": end, "results": rows}).data)
+        if asked.as_csv:
+            return _as_csv(rows, asked.by)
+        return Response(
+            AccountingAnswerSerializer({"by": asked.by, "start": asked.begin, "end": asked.end, "results": rows}).data
+        )
 
 
 def _row(name: str, sums: Sums) -> dict[str, Any]:
     parts = ("starting", "useful", "preempted", "lost", "stopped")
     return {
         "name": name,
-        "gpu_hours": _hours(sums.total),
-        **{f"{part}_gpu_hours": _hours(getattr(sums, part)) for part in parts},
-        "unsaved_gpu_hours": _hours(sums.unsaved),
-        "unknown_gpu_hours": _hours(sums.unknown),
+        "gpu_hours": tables.hours(sums.total),
+        **{f"{part}_gpu_hours": tables.hours(getattr(sums, part)) for part in parts},
+        "unsaved_gpu_hours": tables.hours(sums.unsaved),
+        "unknown_gpu_hours": tables.hours(sums.unknown),
         "goodput": None if sums.goodput is None else round(sums.goodput, 6),
         "cost": round(sums.cost, 4),
-        "unpriced_gpu_hours": _hours(sums.unpriced),
+        "unpriced_gpu_hours": tables.hours(sums.unpriced),
         "attempts": len(sums.attempts),
-        "waited_hours": {owner.value: _hours(sums.waited.get(owner, 0)) for owner in _WAITS},
+        "waited_hours": {owner.value: tables.hours(sums.waited.get(owner, 0)) for owner in _WAITS},
     }
-
-
-def _hours(ms: int) -> float:
-    return round(ms / _HOUR_MS, 6)
 
 
 def _as_csv(rows: list[dict[str, Any]], by: str) -> HttpResponse:
     fields: list[str] = list(AccountingSerializer().get_fields())
     columns = [name for name in fields if name not in ("name", "waited_hours")]
-    writer = csv.writer(Line())
-    lines: list[list[Any]] = [[by, *columns, *(f"waited_{owner}_hours" for owner in _WAITS)]]
-    for row in rows:
-        cells = [row["name"], *(row[name] for name in columns), *row["waited_hours"].values()]
-        lines.append([plain("" if cell is None else cell) for cell in cells])
-    answer = HttpResponse("".join(map(writer.writerow, lines)), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="accounting-by-{by}.csv"'
-    return answer
+    header = [by, *columns, *(f"waited_{owner}_hours" for owner in _WAITS)]
+    cells = ([row["name"], *(row[name] for name in columns), *row["waited_hours"].values()] for row in rows)
+    return tables.as_csv(header, cells, f"accounting-by-{by}")

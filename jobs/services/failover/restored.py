@@ -15,7 +15,7 @@ from fleet.core.members import fence
 from fleet.models import Cluster, Hold, Pod
 from jobs.core.failover.rules import Outcome
 from jobs.core.life.jobs import JOB, JobEvent
-from jobs.core.life.works import WORK, WorkEvent
+from jobs.core.life.works import WorkEvent
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, announce_works, job_event
 from jobs.kinds import registry
@@ -93,19 +93,11 @@ def _record(job: Job, cluster: Cluster, copy: Manifest, now: datetime) -> Work:
     Binding.objects.update_or_create(job=job, defaults={**binding, "scheduled_at": now})
     _hold(job, cluster, copy, now)
     return Work.objects.create(
-        job_uid=job.uid,
-        attempt=job.attempt,
+        **works.new_row(job, job.attempt, WorkEvent.ADOPTED, now),
         cluster=cluster,
-        api_version=job.api_version,
-        kind=job.kind,
-        namespace=job.namespace,
-        name=job.name,
-        state=WORK.target(WorkEvent.ADOPTED),
         marked=True,
         fenced=(copy["metadata"].get("labels") or {}).get(fence.LABEL) == fence.DEPENDS,
         object_uid=str(copy["metadata"].get("uid") or ""),
-        due_at=now,
-        created_at=now,
         applied_at=now,
     )
 

@@ -41,6 +41,21 @@ _RESIZES = Q(state=State.APPLIED, resize_wanted__gt=F("resize_done"))
 """Of applied works those whose copy has to be brought to the size in force."""
 
 
+def new_row(job: Job, attempt: int, event: WorkEvent, now: datetime) -> dict[str, Any]:
+    """The fields of a new work for one attempt of a job; its cluster and how it is sent are for the caller to add."""
+    return {
+        "job_uid": job.uid,
+        "attempt": attempt,
+        "api_version": job.api_version,
+        "kind": job.kind,
+        "namespace": job.namespace,
+        "name": job.name,
+        "state": WORK.target(event),
+        "due_at": now,
+        "created_at": now,
+    }
+
+
 def resizing() -> QuerySet[Work]:
     """Works whose copy has to be brought to the size in force, now or later. Not `actionable`: they have their own index."""
     return Work.objects.filter(_RESIZES)

@@ -3,15 +3,15 @@
 The attempts of deleted jobs count as long as the deleted jobs are remembered (``CONVOY_DELETED_JOBS_KEEP_S``).
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from fleet.errors import invalid
 from jobs.core.series.hours import GpuTime, add_up
 from jobs.core.series.recount import Run
 from jobs.services.lifecycle.accounting import runs, usage_spans
+from jobs.services.series import periods
 
 LONGEST = timedelta(days=31)
 MOST_RUNS = 200_000
@@ -41,12 +41,9 @@ def read(
     most_runs: int = MOST_RUNS,
 ) -> list[Share]:
     """The largest first. ``namespaces`` are those whose jobs the reader may see, None: all. Raises `InvalidInput`."""
-    if begin >= end:
-        raise invalid("from", "must be before to")
-    if end - begin > LONGEST:
-        raise invalid("from", f"must be at most {LONGEST.days} days before to")
-    begin_ms, end_ms = _ms(begin), _ms(min(end, now))
-    seen = _bounded(runs.between(begin_ms // 1000, -(-end_ms // 1000), namespaces), most_runs)
+    periods.check(begin, end, LONGEST)
+    begin_ms, end_ms = periods.milliseconds(begin), periods.milliseconds(min(end, now))
+    seen = periods.bounded(runs.between(begin_ms // 1000, -(-end_ms // 1000), namespaces), most_runs, "attempts")
     times = add_up(seen, begin_ms, end_ms, _namer(by))
     return [Share(name, time) for name, time in sorted(times.items(), key=lambda each: (-each[1].total_ms, each[0]))]
 
@@ -63,14 +60,3 @@ def _namer(by: Owner) -> Callable[[Run], str]:
             return lambda run: run.cluster
     models = usage_spans.models_of_clusters()
     return lambda run: models.get(run.cluster, "")
-
-
-def _bounded(each: Iterable[Run], most: int) -> Iterator[Run]:
-    for count, run in enumerate(each):
-        if count == most:
-            raise invalid("from", f"has more than {most} attempts until to: choose a later from")
-        yield run
-
-
-def _ms(at: datetime) -> int:
-    return round(at.timestamp() * 1000)

@@ -26,7 +26,7 @@ from jobs.core.explain import timeline
 from jobs.core.gang.flavors import labels_by_role
 from jobs.core.gang.types import Gang
 from jobs.core.life.jobs import JobEvent
-from jobs.core.life.works import WORK, WorkEvent
+from jobs.core.life.works import WorkEvent
 from jobs.core.placement import placed_topology
 from jobs.core.preemption.planner import PreemptionPlan
 from jobs.core.reasons import AWAITS_JOBS, Code, Reason
@@ -301,18 +301,10 @@ def _enqueue_pushes(by_cluster: Mapping[int, Sequence[int]]) -> None:
 
 def _work(job: Job, attempt: int, cluster_id: int, gang: Gang, excluded: Exclusions, now: datetime) -> dict[str, Any]:
     return {
-        "job_uid": job.uid,
-        "attempt": attempt,
+        **works.new_row(job, attempt, WorkEvent.PLACED, now),
         "cluster_id": cluster_id,
-        "api_version": job.api_version,
-        "kind": job.kind,
-        "namespace": job.namespace,
-        "name": job.name,
-        "state": WORK.target(WorkEvent.PLACED),
         "node_labels": labels_by_role(gang) or None,
         "avoided_nodes": excluded.hostnames(cluster_id, job.uid),
-        "due_at": now,
-        "created_at": now,
     }
 
 

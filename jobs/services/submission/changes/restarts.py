@@ -14,7 +14,7 @@ from fleet.errors import FieldFault, InvalidInput
 from fleet.models import Cluster, Hold
 from jobs.core.failover.rules import Outcome
 from jobs.core.life.jobs import JobEvent
-from jobs.core.life.works import WORK, WorkEvent
+from jobs.core.life.works import WorkEvent
 from jobs.core.manifest_fields import Faults, Manifest
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, announce_works, record_event
@@ -97,18 +97,10 @@ def _open_attempt(job: Job, cluster: Cluster, held: Hold | None, node_labels: Ma
         made_at=now,
     )
     work = Work.objects.create(
-        job_uid=job.uid,
-        attempt=job.attempt,
+        **works.new_row(job, job.attempt, WorkEvent.RESTARTED, now),
         cluster=cluster,
-        api_version=job.api_version,
-        kind=job.kind,
-        namespace=job.namespace,
-        name=job.name,
-        state=WORK.target(WorkEvent.RESTARTED),
         node_labels=node_labels,
         avoided_nodes=excluded_nodes.load([job.uid]).hostnames(cluster.pk, job.uid),
-        due_at=now,
-        created_at=now,
     )
     announce_works([work], now)
     events.enqueue("jobs.push", work.pk)

@@ -1,0 +1,63 @@
+"""What reports over a time share: their parameters, and their answer as JSON or comma-separated values."""
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+
+from fleet.errors import invalid
+from jobs.api.listing import Line, plain
+from jobs.api.reports.series import moment
+
+OwnerT = TypeVar("OwnerT", bound=StrEnum)
+_FORMS = ("json", "csv")
+_HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[OwnerT]):
+    by: OwnerT
+    begin: datetime
+    end: datetime
+    as_csv: bool
+
+
+def parameters(owners: type[StrEnum], default: timedelta) -> list[OpenApiParameter]:
+    days = f"ISO 8601; default: {default.days} days before `to`"
+    return [
+        OpenApiParameter("by", str, enum=[*owners], description="a team is a namespace; default: team"),
+        OpenApiParameter("from", OpenApiTypes.DATETIME, description=days),
+        OpenApiParameter("to", OpenApiTypes.DATETIME, description="ISO 8601; default: now"),
+        OpenApiParameter("form", str, enum=list(_FORMS), description="default: json"),
+    ]
+
+
+def read(request: Request, owners: type[OwnerT], default: timedelta, now: datetime) -> Asked[OwnerT]:
+    """What the query asks for. Raises `InvalidInput`."""
+    params = request.query_params
+    by, form = params.get("by") or "team", params.get("form") or "json"
+    if by not in [*owners]:
+        raise invalid("by", f"must be one of {', '.join(owners)}")
+    if form not in _FORMS:
+        raise invalid("form", "must be json or csv")
+    end = moment(params, "to") or now
+    return Asked(owners(by), moment(params, "from") or end - default, end, form == "csv")
+
+
+def as_csv(header: list[str], rows: Iterable[Iterable[Any]], filename: str) -> HttpResponse:
+    writer = csv.writer(Line())
+    lines = [header, *([plain("" if cell is None else cell) for cell in row] for row in rows)]
+    answer = HttpResponse("".join(map(writer.writerow, lines)), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{filename}.csv"'
+    return answer
+
+
+def hours(ms: int) -> float:
+    return round(ms / _HOUR_MS, 6)
