@@ -21,7 +21,7 @@ from django.db import DatabaseError, InterfaceError
 
 from fleet.changes import events, journal
 from fleet.changes.repeatable_read import repeatable_read
-from fleet.core import token_scopes
+from fleet.core.security import token_scopes
 from fleet.db import clock
 from fleet.errors import Forbidden
 from fleet.services.auditing import refused_sign_ins

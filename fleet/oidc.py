@@ -22,7 +22,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from fleet.core.oidc import LONGEST, Account, OidcSettings, issuer_fault
+from fleet.core.security.oidc import LONGEST, Account, OidcSettings, issuer_fault
 from fleet.errors import Forbidden, Unavailable
 from fleet.member import addresses
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.core.exceptions import ImproperlyConfigured
 
 from deploy.config.keys import stated
-from fleet.core.oidc import OidcInvalid, OidcSettings, issuer_fault, read_groups
+from fleet.core.security.oidc import OidcInvalid, OidcSettings, issuer_fault, read_groups
 
 _ISSUER, _CLIENT = "CONVOY_OIDC_ISSUER", "CONVOY_OIDC_CLIENT_ID"
 _OPTIONAL = {

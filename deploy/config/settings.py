@@ -15,8 +15,8 @@ from kombu import Queue
 
 from deploy.config import csp, home, keys, logs, oidc, operator, traces
 from deploy.config.beat_schedule import Every
-from fleet.core.audit_sinks import Sinks
 from fleet.core.log_bucket import LogBucket
+from fleet.core.security.audit_sinks import Sinks
 
 env = environ.Env()
 _operator = operator.read_all(env.ENVIRON)

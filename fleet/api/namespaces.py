@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from fleet.api.http.permissions import ByRole, Guarded
-from fleet.core.pod_security import Level
+from fleet.core.security.pod_security import Level
 from fleet.db import clock
 from fleet.models import NamespacePolicy
 from fleet.services.authorization import namespace_policies

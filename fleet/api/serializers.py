@@ -8,7 +8,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from fleet.core import devices, token_scopes
+from fleet.core import devices
+from fleet.core.security import token_scopes
 from fleet.errors import FieldFault, InvalidInput
 from fleet.models import Cluster, Event, Node, NodeExclusion, Token, agent_state, credentials_state
 

@@ -18,7 +18,7 @@ _FRESH_S = 5.0
 STEP = timedelta(minutes=1)
 """A time that is further ahead was written before the clock was set back, if it is that of something that has happened.
 
-Processes differ by `_FRESH_S` at most, and for no longer than that. Whoever waits for such a time would wait for as long as
+Processes differ by `_FRESH_S` at most, and for no longer than that. A reader that waits for such a time would wait as long as
 the clock was wrong; it counts as now instead.
 """
 _lock = threading.Lock()

@@ -18,7 +18,7 @@ class Token(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
     scope = models.JSONField(null=True, blank=True)
-    """`fleet.core.token_scopes.Scope` as JSON; null: everything its user may do."""
+    """`fleet.core.security.token_scopes.Scope` as JSON; null: everything its user may do."""
     parent = models.ForeignKey(
         "self", on_delete=models.CASCADE, null=True, blank=True, db_index=False, related_name="children"
     )

@@ -2,11 +2,11 @@
 
 from django.db import models
 
-from fleet.core.pod_security import Level
+from fleet.core.security.pod_security import Level
 
 
 class NamespacePolicy(models.Model):
-    """Of one namespace, in the whole fleet. A namespace without a row has `fleet.core.pod_security.Profile`'s defaults."""
+    """Of one namespace, in the whole fleet. Without a row, `fleet.core.security.pod_security.Profile` has the defaults."""
 
     name = models.CharField(max_length=63, unique=True)
     pod_security = models.CharField(max_length=10, choices=[(level.value, level.value) for level in Level])

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fleet.core import token_scopes
+from fleet.core.security import token_scopes
 from fleet.errors import Forbidden
 from fleet.models import Grant
 from fleet.services.authorization import access

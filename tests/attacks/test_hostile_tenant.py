@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from deploy.config.kube import application
 from fleet import consumers
-from fleet.core.token_scopes import Scope
+from fleet.core.security.token_scopes import Scope
 from fleet.models import Cluster, Grant, Hold, NamespacePolicy, Token
 from fleet.services.authorization import access
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work

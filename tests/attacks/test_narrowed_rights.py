@@ -17,7 +17,7 @@ from rest_framework.test import APIRequestFactory
 
 from deploy.config.kube import application
 from fleet.api.sign_in.authentication import TokenAuthentication, user_of_now
-from fleet.core.token_scopes import Scope
+from fleet.core.security.token_scopes import Scope
 from fleet.models import Grant, Token
 from fleet.services.authorization import access
 from jobs.api.inspect import logs

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from fleet.core.token_scopes import Scope
+from fleet.core.security.token_scopes import Scope
 from fleet.member.client import Access
 from fleet.models import AuditEntry, Pod
 from fleet.services.members import member_clients

@@ -4,7 +4,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from deploy.config import oidc
-from fleet.core.oidc import Assignment, GroupRole, OidcSettings
+from fleet.core.security.oidc import Assignment, GroupRole, OidcSettings
 from fleet.models import Grant
 
 SET = {"CONVOY_OIDC_ISSUER": "https://id.acme.example/realm", "CONVOY_OIDC_CLIENT_ID": "convoy"}

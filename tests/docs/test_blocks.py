@@ -7,7 +7,7 @@ import subprocess
 import pytest
 import yaml
 
-from fleet.core import oidc
+from fleet.core.security import oidc
 from tests.docs import unrun
 from tests.docs.pages import DEVELOPMENT, PAGES, blocks, shell_of, title
 

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from fleet.core.token_scopes import Scope
+from fleet.core.security.token_scopes import Scope
 from fleet.models import Cluster, Event, Grant, Hold, Node, Pod
 from fleet.services.authorization import access
 from jobs.models import Attempt, Binding, Dependent, Job, Policy, Work

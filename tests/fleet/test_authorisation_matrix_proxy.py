@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 from django.utils import timezone
 
-from fleet.core.token_scopes import Scope
+from fleet.core.security.token_scopes import Scope
 from fleet.models import Grant
 from fleet.services.authorization import access
 from quotas.models import QuotaGrant

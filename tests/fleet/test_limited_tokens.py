@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from fleet.core.token_scopes import Scope
+from fleet.core.security.token_scopes import Scope
 from fleet.services.authorization import access
 from fleet.services.members import proxying
 from jobs.models import Dependent

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
-from fleet.core import token_scopes
-from fleet.core.token_scopes import VERBS, Scope
+from fleet.core.security import token_scopes
+from fleet.core.security.token_scopes import VERBS, Scope
 from fleet.errors import Forbidden
 from fleet.models import AuditEntry, Grant, Token
 from fleet.services.authorization import access

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from fleet.core.token_scopes import Scope
+from fleet.core.security.token_scopes import Scope
 from fleet.errors import Forbidden
 from fleet.models import AuditEntry, LoginCode, Token
 from fleet.services.authorization import access, cli_logins, grants, token_tree, users

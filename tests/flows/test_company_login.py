@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fleet.core.oidc import OidcSettings, read_groups
+from fleet.core.security.oidc import OidcSettings, read_groups
 from fleet.models import Token
 from tests.support import oidc_provider
 from tests.support.web import served

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from fleet.core.token_scopes import Scope
+from fleet.core.security.token_scopes import Scope
 from fleet.models import Grant
 from fleet.services.authorization import access
 from quotas.models import Queue, QuotaGrant, QuotaTree

@@ -19,7 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from fleet.api.sign_in.passwords import BACKEND
-from fleet.core.oidc import Account, OidcSettings
+from fleet.core.security.oidc import Account, OidcSettings
 from fleet.db import clock
 from fleet.errors import ConvoyError, Forbidden
 from fleet.limits import Buckets

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
-from fleet.core import token_scopes
+from fleet.core.security import token_scopes
 from fleet.db import clock
 from fleet.errors import InvalidInput
 from fleet.management import auditing

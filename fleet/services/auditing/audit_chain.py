@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from fleet.changes.repeatable_read import repeatable_read
-from fleet.core.audit_chain import Chain
+from fleet.core.security.audit_chain import Chain
 from fleet.db import bulk
 from fleet.models import AuditChain, AuditEntry
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import urllib3
 from django.conf import settings
 
-from fleet.core.audit_sinks import Sinks
+from fleet.core.security.audit_sinks import Sinks
 from fleet.db import isolation
 from fleet.models import AuditEntry, AuditSink
 from fleet.services.auditing import audit_chain

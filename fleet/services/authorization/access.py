@@ -22,8 +22,8 @@ from django.db.models import Q, QuerySet
 from django.utils.crypto import constant_time_compare
 
 from fleet.changes.audit_context import current
-from fleet.core import token_scopes
-from fleet.core.token_scopes import Scope
+from fleet.core.security import token_scopes
+from fleet.core.security.token_scopes import Scope
 from fleet.errors import Forbidden, InvalidInput, NotFound, invalid
 from fleet.kube.resources import PODS
 from fleet.models import Grant, SigninLink, Token

@@ -12,7 +12,7 @@ from django.forms.models import model_to_dict
 
 from fleet.changes.audit_context import current
 from fleet.core.members import marks
-from fleet.core.pod_security import Level, Profile
+from fleet.core.security.pod_security import Level, Profile
 from fleet.db import prepared
 from fleet.db.prepared import TEXT
 from fleet.errors import FieldFault, InvalidInput, NotFound

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
 
-from fleet.core.oidc import LEAD, Account, Assignment
+from fleet.core.security.oidc import LEAD, Account, Assignment
 from fleet.errors import Conflict, InvalidInput
 from fleet.models import Grant, OidcIdentity
 from fleet.services.authorization import grants, users

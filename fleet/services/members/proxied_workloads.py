@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from fleet.core import pod_security
-from fleet.core.pod_security import Level, Profile, Violation
+from fleet.core.security import pod_security
+from fleet.core.security.pod_security import Level, Profile, Violation
 from fleet.errors import FieldFault, Forbidden, InvalidInput, MalformedInput
 from fleet.kube.requests import bodies, protobuf
 from fleet.kube.requests.status import KubeError

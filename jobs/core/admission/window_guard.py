@@ -1,7 +1,7 @@
 """Keeps what windows promise free of jobs that may still run when they begin.
 
 For each beginning that lies ahead there is a ledger of that moment: the tree with the windows that are open then, in which what
-they promise is lent to nobody, charged with the jobs that are not known to have ended. A gang that has room now and would have
+they promise is not lent, charged with the jobs that are not known to have ended. A gang that has room now and would have
 none there does not start, unless a min covers it there. Of a gang without a known end that holds only within the window's lead;
 before, it starts and may be evicted at the beginning. Pure: ends and time are given.
 """

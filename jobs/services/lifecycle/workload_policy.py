@@ -5,8 +5,8 @@ Between the two, override policies and the admin's word may have changed; the an
 
 from collections.abc import Sequence
 
-from fleet.core import pod_security
-from fleet.core.pod_security import Profile
+from fleet.core.security import pod_security
+from fleet.core.security.pod_security import Profile
 from fleet.errors import FieldFault
 from fleet.services.authorization import namespace_policies
 from jobs.kinds import registry

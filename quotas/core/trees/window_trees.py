@@ -35,7 +35,7 @@ def with_amounts(tree: Tree, amounts: Mapping[str, Amounts]) -> Tree:
 
 
 def keeping(tree: Tree, openings: Iterable[Opening]) -> Tree:
-    """The tree while these windows are open, in which a min that they raise is lent to nobody."""
+    """The tree while these windows are open, in which a min that they raise is not lent."""
     changed = windows.amounts(openings)
     return replace(tree, nodes=tuple(_keeping(node, changed.get(node.path)) for node in tree.nodes))
 

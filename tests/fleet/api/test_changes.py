@@ -13,7 +13,7 @@ from websockets.sync.client import connect
 
 from fleet import consumers
 from fleet.changes import events, journal
-from fleet.core.token_scopes import Scope
+from fleet.core.security.token_scopes import Scope
 from fleet.limits import Limits
 from fleet.models import Token
 from fleet.services.authorization import access

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.core.token_scopes import Scope
+from fleet.core.security.token_scopes import Scope
 from fleet.member.errors import MemberRefused
 from fleet.models import Namespace
 from fleet.services.authorization import access

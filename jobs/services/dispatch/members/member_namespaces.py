@@ -5,7 +5,7 @@ requests.
 """
 
 from fleet.core.members import marks
-from fleet.core.pod_security import Profile
+from fleet.core.security.pod_security import Profile
 from fleet.kube import resources
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberChanged, MemberDenied, MemberExists, MemberMissing, MemberRefused

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from fleet.core.audit_sinks import Sinks
 from fleet.core.members import health
+from fleet.core.security.audit_sinks import Sinks
 from fleet.models import AuditSink, Cluster, Heartbeat, Lease
 from tests.support.people import client_of, person
 

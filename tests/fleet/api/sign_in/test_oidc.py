@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from rest_framework.test import APIClient
 
 from fleet.api.sign_in import oidc
-from fleet.core.oidc import OidcSettings, read_groups
+from fleet.core.security.oidc import OidcSettings, read_groups
 from fleet.models import AuditEntry, Grant, OidcIdentity, SpentState
 from fleet.oidc import Provider
 from tests.support import oidc_provider

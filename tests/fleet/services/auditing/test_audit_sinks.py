@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.api.system import _audit
-from fleet.core.audit_sinks import Sinks
+from fleet.core.security.audit_sinks import Sinks
 from fleet.models import AuditEntry, AuditSink
 from fleet.services.auditing import audit, audit_chain, audit_sinks
 

@@ -60,7 +60,7 @@ def test_an_editor_of_a_namespace_sees_no_other_team(as_editor, as_viewer, as_ad
 
 
 def test_a_token_for_another_kind_reads_no_queue(admin, busy):
-    from fleet.core.token_scopes import Scope
+    from fleet.core.security.token_scopes import Scope
     from tests.support.people import APIClient
 
     _, text = access.mint(admin, "t", life=None, now=moment(0), scope=Scope(kinds=frozenset({"Cluster"})))

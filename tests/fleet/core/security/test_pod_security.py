@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fleet.core.pod_security import Level, Profile, of_json_patch, violations
+from fleet.core.security.pod_security import Level, Profile, of_json_patch, violations
 
 BASELINE, RESTRICTED = Profile(), Profile(level=Level.RESTRICTED)
 CONTAINER = "spec.template.spec.containers[0]"
