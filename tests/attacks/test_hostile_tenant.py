@@ -63,6 +63,11 @@ CALLERS = {
 }  # fmt: skip
 
 
+def in_earnest(path: str) -> list[Any]:
+    """Bodies that act on the jobs of all teams, where others of this suite only preview it."""
+    return [{**body, "preview": False} for body in bodies(path)] if path == "/api/v1/jobs/bulk/" else []
+
+
 @pytest.mark.parametrize("who", CALLERS)
 def test_nothing_of_another_team_is_reached_by_rest(secret: Job, who: str) -> None:
     role, scope = CALLERS[who]
@@ -73,7 +78,7 @@ def test_nothing_of_another_team_is_reached_by_rest(secret: Job, who: str) -> No
     before = theirs()
     for method, path in rest_paths(secret):
         path = path.replace("/users/mal/", "/users/victim/")
-        for body in [None] if method == "GET" else bodies(path):
+        for body in [None] if method == "GET" else [*bodies(path), *in_earnest(path)]:
             tried.add((method, path, str(body)))
             with transaction.atomic():
                 if isinstance(body, str):
@@ -86,6 +91,17 @@ def test_nothing_of_another_team_is_reached_by_rest(secret: Job, who: str) -> No
             if str(secret.uid) in path:
                 assert answer.status_code in (403, 404), (method, path, answer.status_code)
     assert len(tried) >= 90
+
+
+def test_who_edits_one_team_and_reads_another_acts_on_the_first_alone_in_bulk(secret: Job) -> None:
+    path, client = "/api/v1/jobs/bulk/", by_token(person("mal", ("editor", OURS[0]), ("viewer", THEIRS[0])), Scope())
+    before = theirs()
+    for body in in_earnest(path):
+        with transaction.atomic():
+            answer = client.post(path, body, format="json")
+            assert answer.status_code == 200 and answer.json()["refused"] > 0, answer.content
+            assert theirs() == before, body
+            transaction.set_rollback(True)
 
 
 def kube_requests() -> Iterator[tuple[str, str]]:
