@@ -5,7 +5,7 @@ import yaml
 from django.utils import timezone
 
 from fleet.errors import InvalidInput
-from fleet.kube.resources import SIGS_POD_GROUPS
+from fleet.kube.resources import PYTORCH_JOBS, SIGS_POD_GROUPS
 from fleet.member.errors import MemberMissing
 from fleet.models import Cluster
 from jobs.models import Work
@@ -85,3 +85,15 @@ def test_a_member_that_does_not_serve_it_gets_the_job_without(world):
 def test_its_least_number_is_checked():
     with pytest.raises(InvalidInput, match="spec.minMember must be the number of pods that start together"):
         books.apply(GROUP.replace("minMember: 3", "minMember: 0"))
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named for the cluster", "the default one"])
+def test_pods_of_a_group_that_the_fleet_makes_name_the_scheduler_that_acts_on_it(world, named):
+    """As the annotation of the cluster says; only a group of scheduler-plugins is acted on by another scheduler."""
+    Cluster.objects.update(annotations={"convoy.dev/gang-scheduler": "coscheduling"} if named else {})
+    books.apply(POLICY, pytorch_job("llama"))
+    books.cycle()
+    push_all()
+    copy = world.clients["north"].get(PYTORCH_JOBS.path("default", "llama"))
+    specs = [role["template"]["spec"] for role in copy["spec"]["pytorchReplicaSpecs"].values()]
+    assert {spec.get("schedulerName") for spec in specs} == {"coscheduling" if named else None}
