@@ -2,9 +2,12 @@
 
 import json
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Barrier
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from fleet.core.node_exclusions import ExclusionReason
@@ -244,3 +247,21 @@ def test_a_clock_that_was_set_back_does_not_keep_a_node_away_for_days(north):
     assert NodeExclusion.objects.get().until <= now + HOUR
     node_exclusions.settle(now + HOUR)
     assert node_exclusions.for_everyone() == {}
+
+
+def test_two_processes_that_report_at_once_make_one_row_and_count_one_fault(north):
+    now = timezone.now()
+    fault = Fault("k", now, ExclusionReason.NODE_CONDITION, "GpuUnhealthy")
+    start = Barrier(4)
+
+    def report(_):
+        try:
+            start.wait(30)
+            return node_exclusions.report(north, "bad", fault, now)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as processes:
+        changed = list(processes.map(report, range(4)))
+    assert sorted(changed) == [False, False, False, True]
+    assert NodeExclusion.objects.get().faults == 1
