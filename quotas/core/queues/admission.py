@@ -23,7 +23,7 @@ class Code(StrEnum):
     MAX_JOBS_REACHED = "MaxJobsReached"
     NEVER_FITS = "NeverFits"
     WINDOW_AHEAD = "WindowAhead"
-    """There is room now, and not any more once a window has begun (`quotas.core.windows`)."""
+    """There is room now, and not any more once a window has begun (`quotas.core.trees.windows`)."""
 
 
 class Bound(StrEnum):
