@@ -13,12 +13,13 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from fleet.changes import events
 from fleet.db import bulk, isolation, prepared
 from fleet.db.prepared import KEY
 from fleet.models import Cluster, Hold
+from fleet.services.clusters import node_exclusions
 from jobs import metrics, snapshot, tracing
 from jobs.core.admission.plans import Placed, Plan, Waits
 from jobs.core.division import shares as parts
@@ -48,7 +49,8 @@ _LOCKED = (
     "charge", "charged_at", "shares", "state", "suspended", "deleting_at", "reason", "waited", "resource_version", "queued_at",
     "trace", "claimed_at",
 )  # fmt: skip
-_USABLE = prepared.Rows(lambda _: Cluster.objects.filter(cordoned=False, stale_since=None).values_list("pk"))
+_EXCLUDES = Exists(node_exclusions.in_force().filter(cluster=OuterRef("pk")).order_by())
+_USABLE = prepared.Rows(lambda _: Cluster.objects.filter(cordoned=False, stale_since=None).values_list("pk", _EXCLUDES))
 _TREE = prepared.Rows(
     lambda _: QuotaTree.objects.order_by("pk").select_for_update(no_key=True).values_list("resource_version")[:1]
 )
@@ -103,14 +105,15 @@ def _write_plan(epoch: int, now: datetime, plan: Plan, orders: PreemptionPlan | 
     if not is_tree_in_force(plan.tree_version):
         cycle_requests.request()
         return Written()
-    usable = usable_clusters()
+    usable = _usable_clusters()
     waiting = _lock(plan, orders)
     is_closed = closed_queues()
-    excluded = excluded_nodes.load([job.uid for job in waiting.values() if job.attempt])
+    retried = [job.uid for job in waiting.values() if job.attempt]
+    excluded = excluded_nodes.load(retried) if any(usable.values()) else Exclusions()
     admissible = [
         placed
         for placed in plan.placed
-        if _clusters_of(placed) <= usable and not is_closed(placed.gang) and excluded.allow(placed)
+        if _clusters_of(placed) <= usable.keys() and not is_closed(placed.gang) and excluded.allow(placed)
     ]
     ordered = preemption.shrink_targets(orders, now) if orders else preemption.Ordered()
     claimed = _claim(admissible, waiting, now)
@@ -175,7 +178,12 @@ def _locked(pks: Collection[int]) -> dict[int, Job]:
 
 def usable_clusters() -> set[int]:
     """Clusters that take new pods, and whose state is known."""
-    return {pk for (pk,) in _USABLE.values()}
+    return set(_usable_clusters())
+
+
+def _usable_clusters() -> dict[int, bool]:
+    """The same, and whether nodes of each are excluded."""
+    return {pk: bool(excludes) for pk, excludes in _USABLE.values()}
 
 
 def closed_queues() -> Callable[[Gang], bool]:
