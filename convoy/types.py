@@ -321,6 +321,11 @@ class Job(TypedDict):
     gpus: int
     total: dict[str, int]
     priority: int
+    submitted_by: str
+    ran_s: int
+    """Seconds that all its pods ran, over its attempts that have ended; without moves and waits"""
+    runs_since: str | None
+    """Since when all pods of its current attempt run; null: they do not"""
     suspended: bool
     policy: PolicyName | None
     leaf: str
@@ -361,6 +366,11 @@ class JobDetail(TypedDict):
     gpus: int
     total: dict[str, int]
     priority: int
+    submitted_by: str
+    ran_s: int
+    """Seconds that all its pods ran, over its attempts that have ended; without moves and waits"""
+    runs_since: str | None
+    """Since when all pods of its current attempt run; null: they do not"""
     suspended: bool
     policy: PolicyName | None
     leaf: str

@@ -19,6 +19,7 @@ BY: Mapping[str, str] = {
     "cluster": "cluster__name",
     "policy": "policy__name",
     "reason": "reason_code",
+    "user": "submitted_by",
 }
 """What jobs can be grouped by, beside ``label:KEY``."""
 LABEL = "label:"

@@ -195,7 +195,7 @@ SPECTACULAR_SETTINGS = {
         "StateEnum": "fleet.models.Cluster.State",
         "QueueStateEnum": "quotas.models.Queue.State",
         "ExcessPolicyEnum": "quotas.core.trees.tree.ExcessPolicy",
-        "JobActionEnum": "jobs.core.failover.lifecycle.Action",
+        "JobActionEnum": "jobs.services.submission.bulk.BulkAction",
         "TypeEnum": "fleet.models.Event.Type",
         "KindEnum": "jobs.core.explain.remedies.Kind",
         "IncidentKindEnum": "jobs.core.failover.incidents.IncidentKind",

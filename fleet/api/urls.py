@@ -9,6 +9,7 @@ from fleet.api.grants import GrantViewSet, UserTokenViewSet, UserViewSet
 from fleet.api.keys import RotationView
 from fleet.api.kubernetes import KubernetesView
 from fleet.api.namespaces import NamespacePolicyViewSet
+from fleet.api.saved_views import SavedViewViewSet
 from fleet.api.sign_in.cli_logins import LoginCodeView, LoginTokenView
 from fleet.api.sign_in.second_factor import (
     PasskeyOptionsView,
@@ -28,6 +29,7 @@ router.register("tokens", TokenViewSet, "token")
 router.register("audit", AuditViewSet, "audit")
 router.register("users", UserViewSet, "user")
 router.register("namespaces", NamespacePolicyViewSet, "namespace-policy")
+router.register("views", SavedViewViewSet, "view")
 router.register("grants", GrantViewSet, "grant")
 router.register(r"users/(?P<username>[^/]+)/tokens", UserTokenViewSet, "user-token")
 urlpatterns = [

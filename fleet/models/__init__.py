@@ -18,6 +18,7 @@ from fleet.models.node_exclusion import NodeExclusion
 from fleet.models.passkey import Passkey
 from fleet.models.pod import Pod
 from fleet.models.process import Heartbeat, Lease, LeaseRequests
+from fleet.models.saved_view import SavedView
 from fleet.models.second_factor import RecoveryCode, SecondFactor
 from fleet.models.sign_in import LoginCode, OidcIdentity, SpentState
 
@@ -52,6 +53,7 @@ __all__ = [
     "Passkey",
     "Pod",
     "RecoveryCode",
+    "SavedView",
     "SecondFactor",
     "SigninLink",
     "SpentState",

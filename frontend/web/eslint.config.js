@@ -12,6 +12,7 @@ const ABOVE = {
   api: ['scope', 'series', 'fleet', 'quotas', 'jobs', 'app', 'ui'],
   scope: ['ui', 'api', 'series', 'fleet', 'quotas', 'jobs', 'app'],
   series: ['fleet', 'quotas', 'jobs', 'app'],
+  views: ['series', 'fleet', 'quotas', 'jobs', 'app'],
   fleet: ['quotas', 'jobs', 'app'],
   quotas: ['jobs', 'app'],
   jobs: ['app'],

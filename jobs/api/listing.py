@@ -41,11 +41,24 @@ class JobFilter(django_filters.FilterSet):
     policy = django_filters.CharFilter(method="by_policy")
     queue = django_filters.CharFilter(method="in_queue", help_text="the path of a node of the quota tree: all below it")
     reason = django_filters.CharFilter(field_name="reason_code", help_text="the code of what it waits for")
+    user = django_filters.CharFilter(method="submitted", help_text="who submitted it")
     labels = django_filters.CharFilter(method="labelled", help_text="a label selector: team=vision,tier in (a,b),!old")
 
     class Meta:
         model = Job
-        fields = ["namespace", "name", "state", "kind", "cluster", "policy", "queue", "reason", "suspended", "labels"]
+        fields = [
+            "namespace",
+            "name",
+            "state",
+            "kind",
+            "cluster",
+            "policy",
+            "queue",
+            "reason",
+            "user",
+            "suspended",
+            "labels",
+        ]
 
     def of_group(self, rows: QuerySet[Job], name: str, value: str) -> QuerySet[Job]:
         return rows.filter(group=f"{value}/")
@@ -61,6 +74,9 @@ class JobFilter(django_filters.FilterSet):
 
     def in_queue(self, rows: QuerySet[Job], name: str, value: str) -> QuerySet[Job]:
         return queries.in_queue(rows, value)
+
+    def submitted(self, rows: QuerySet[Job], name: str, value: str) -> QuerySet[Job]:
+        return rows.filter(submitted_by=value)
 
     def labelled(self, rows: QuerySet[Job], name: str, value: str) -> QuerySet[Job]:
         try:

@@ -182,6 +182,12 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         help_text="by role; null: not resized while it runs",
     )
     resize = serializers.SerializerMethodField(help_text="the growth that waits; null: none does")
+    ran_s = serializers.SerializerMethodField(
+        help_text="seconds that all its pods ran, over its attempts that have ended; without moves and waits"
+    )
+    runs_since = serializers.SerializerMethodField(
+        help_text="since when all pods of its current attempt run; null: they do not"
+    )
     actions = serializers.SerializerMethodField()
 
     class Meta:
@@ -189,7 +195,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         fields: tuple[str, ...] = (
             "id", "kind", "api_version", "namespace", "name", "labels", "state", "reason", "cluster", "attempt",
             "created_at", "queued_at", "started_at", "finished_at", "deleting_at", "roles", "size", "resize", "gpus", "total",
-            "priority",
+            "priority", "submitted_by", "ran_s", "runs_since",
             "suspended", "policy", "leaf", "preemptible", "resource_version", "actions",
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = fields
@@ -198,6 +204,15 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     def get_resize(self, job: Job) -> dict[str, Any] | None:
         growth = sizes.shown(job)
         return None if growth is None else dict(GrowthSerializer(growth, context=self.context).data)
+
+    def get_ran_s(self, job: Job) -> int:
+        times = [(each.started_at, each.ended_at) for each in job.attempts.all()]
+        return int(sum((ended - started).total_seconds() for started, ended in times if started and ended))
+
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    def get_runs_since(self, job: Job) -> Any:
+        open_runs = [each.started_at for each in job.attempts.all() if each.started_at and each.ended_at is None]
+        return min(open_runs, default=None)
 
     @extend_schema_field(ActionsSerializer)
     def get_actions(self, job: Job) -> dict[str, dict[str, Any]]:

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 import django_filters
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Prefetch, QuerySet, Sum
 from django.http import HttpResponseBase
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.types import OpenApiTypes
@@ -48,7 +48,7 @@ from jobs.api.serializers import (
     PolicySerializer,
     ResizeSerializer,
 )
-from jobs.models import Binding, Dependent, Job, Policy
+from jobs.models import Attempt, Binding, Dependent, Job, Policy
 from jobs.services.inspect import history, logs, runtime
 from jobs.services.submission.changes import actions, resizing
 
@@ -77,7 +77,9 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
 
     def shown(self, rows: QuerySet[Job]) -> QuerySet[Job]:
         """With what a job's JSON needs of others, and in lists without what it does not show."""
-        rows = rows.select_related("cluster", "policy").defer("cluster__access", "cluster__apis", "policy__manifest")
+        times = Attempt.objects.only("job_id", "started_at", "ended_at").order_by()
+        rows = rows.select_related("cluster", "policy").prefetch_related(Prefetch("attempts", times))
+        rows = rows.defer("cluster__access", "cluster__apis", "policy__manifest")
         return rows.defer("cluster__access", *_HEAVY) if self.action == "list" else rows
 
     @extend_schema(responses=JobDetailSerializer, parameters=[_ID])

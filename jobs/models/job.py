@@ -148,6 +148,7 @@ class Job(models.Model):
             models.Index(fields=["started_at"]),
             models.Index(fields=["finished_at"]),
             models.Index(fields=["name"]),
+            models.Index(fields=["submitted_by", "created_at", "gpus"], name="jobs_by_user"),
             models.Index(fields=["leaf", "state"]),
             models.Index(fields=["leaf"], condition=models.Q(charge__isnull=False), name="jobs_charged"),
             models.Index(

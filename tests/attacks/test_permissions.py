@@ -20,7 +20,7 @@ FILE = ROOT / "docs" / "permissions.md"
 WRITES = bool(os.environ.get("CONVOY_WRITE_PERMISSIONS"))
 OF_ONESELF = (
     "/api/v1/session/", "/api/v1/me/", "/api/v1/tokens/", "/api/v1/login/", "/api/v1/second-factor/", "/api/v1/kubernetes/",
-    "/api/v1/docs/", "/api/v1/schema/", "/api/v1/schemas/", "/api/v1/system/",
+    "/api/v1/views/", "/api/v1/docs/", "/api/v1/schema/", "/api/v1/schemas/", "/api/v1/system/",
 )  # fmt: skip
 """What takes no role: it is about the caller alone, or about the API itself."""
 ENTITLEMENT = ("elasticquotatrees.", "queues.")

@@ -306,7 +306,7 @@ OF_ONE_OBJECT: dict[str, Any] = {
             "namespaces", "policies", "queues/drain", "queues/hold", "queues/open", "queues/stop", "second-factor",
             "second-factor/code", "second-factor/passkeys", "second-factor/passkeys/1/remove", "second-factor/passkeys/options",
             "users/reset-second-factor", "users/revoke-tokens",
-            "session", "tokens", "users", "users/disable", "users/enable", "users/password", "users/tokens",
+            "session", "tokens", "views", "users", "users/disable", "users/enable", "users/password", "users/tokens",
             "users/tokens/1",
         ),
         {},

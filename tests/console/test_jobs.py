@@ -65,20 +65,33 @@ def test_it_reads_the_log_of_a_role_while_it_is_written(world, page, aside, nort
     expect(page.get_by_text("0 lines")).to_be_visible()
 
 
-def test_it_acts_on_many_and_says_who_was_refused(world, page, aside, north):
+def test_it_acts_on_many_and_names_them_before_and_after(world, page, aside, north):
     sign_in(page)
     aside(world.apply, pytorch_job("giant", gpus=8), pytorch_job("huge", gpus=8))
     aside(world.suspend, "huge")
-    go(page, "/jobs?group=state")
-    expect(page.get_by_role("button", name="Suspended 1")).to_be_visible()
+    go(page, "/jobs?columns=priority,user")
+    expect(page.get_by_role("columnheader", name="User")).to_be_visible()
     page.get_by_role("checkbox", name="Select all that are loaded").check()
-    page.get_by_role("toolbar", name="2 selected").get_by_role("button", name="Suspend").click()
+    bar = page.get_by_role("toolbar", name="2 selected")
+    bar.get_by_role("button", name="Suspend").click()
     dialog = page.get_by_role("dialog", name="Suspend 2 jobs?")
+    expect(dialog.get_by_role("list", name="These jobs")).to_contain_text("default/giant")
     expect(dialog).to_contain_text("The job is suspended already")
     dialog.get_by_role("button", name="Suspend").click()
     expect(dialog.get_by_role("status")).to_have_text("1 done, 1 refused")
     dialog.get_by_role("button", name="Close").last.click()
-    expect(page.get_by_role("button", name="Suspended 2")).to_be_visible()
+    page.get_by_role("button", name="Actions for giant").click()
+    page.get_by_role("menuitem", name="Change priority").click()
+    dialog = page.get_by_role("dialog", name="Priority of giant")
+    dialog.get_by_label("New priority").fill("7")
+    expect(dialog.get_by_role("list", name="These jobs")).to_contain_text("0 → 7")
+    dialog.get_by_role("button", name="Change priority").click()
+    expect(dialog.get_by_role("status")).to_have_text("1 done, 0 refused")
+    dialog.get_by_role("button", name="Close").last.click()
+    expect(page.get_by_role("row").filter(has_text="giant")).to_contain_text("7")
+    go(page, "/jobs?group=state")
+    page.get_by_role("button", name="Suspended 2").click()
+    expect(page.get_by_role("region", name="Suspended, scrolls").get_by_role("link", name="giant")).to_be_visible()
 
 
 def test_it_holds_a_hundred_pages_in_one_list_and_keeps_views(world, page, aside, axe):

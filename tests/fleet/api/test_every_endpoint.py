@@ -9,7 +9,7 @@ OPEN = {"session/", "login/token/"}
 """Where one signs in."""
 ONES_OWN = {
     "session/", "tokens/", "tokens/1/", "login/code/", "login/token/", "second-factor/", "second-factor/code/",
-    "second-factor/passkeys/", "second-factor/passkeys/options/", "second-factor/passkeys/1/remove/",
+    "views/", "views/1/", "second-factor/passkeys/", "second-factor/passkeys/options/", "second-factor/passkeys/1/remove/",
 }  # fmt: skip
 """What everybody may change, because it is their own."""
 QUESTIONS = {"whatif/"}

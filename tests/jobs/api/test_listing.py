@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+from datetime import datetime, timedelta
 
 import pytest
+from django.utils import timezone
 
 from jobs import queries
-from jobs.models import Job
+from jobs.models import Attempt, Job
 from tests.jobs.api.builders import names, submitted
 
 pytestmark = pytest.mark.django_db
@@ -85,3 +87,21 @@ def test_it_exports_as_json(as_admin, three):
 
     assert [each["name"] for each in exported("ordering=name")] == ["a", "b", "c"]
     assert exported("search=nothing") == []
+
+
+def test_it_narrows_and_counts_by_who_submitted(as_admin):
+    for name, user in (("a", "ada"), ("b", "ada"), ("c", "grace")):
+        Job.objects.filter(pk=submitted(name).pk).update(submitted_by=user)
+    assert names(as_admin, "?user=ada&ordering=name") == ["a", "b"]
+    groups = as_admin.get("/api/v1/jobs/groups/?by=user").json()["results"]
+    assert [(each["value"], each["count"]) for each in groups] == [("ada", 2), ("grace", 1)]
+
+
+def test_it_says_how_long_the_pods_of_all_attempts_ran(as_admin):
+    job, start = submitted("a"), timezone.now() - timedelta(hours=1)
+    ended = {"started_at": start, "ended_at": start + timedelta(minutes=10)}
+    Attempt.objects.create(job=job, number=1, cluster_name="north", placed_at=start, **ended)
+    Attempt.objects.create(job=job, number=2, cluster_name="north", placed_at=start, ended_at=start)
+    Attempt.objects.create(job=job, number=3, cluster_name="south", placed_at=start, started_at=start)
+    shown = as_admin.get("/api/v1/jobs/").json()["results"][0]
+    assert shown["ran_s"] == 600 and datetime.fromisoformat(shown["runs_since"]) == start

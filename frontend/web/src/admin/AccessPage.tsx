@@ -13,15 +13,15 @@ import { Users } from './Users.tsx';
 import classes from './admin.module.css';
 
 export default function AccessPage() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const may = useMay('grant');
   return (
     <>
-      <PageHeader title={t('access.title')}>
+      <PageHeader title={t('deferred:access.title')}>
         <CopyAs commands={may ? commandsOfUsers() : commandsOfTokens()} />
       </PageHeader>
       <div className={classes['stack']}>
-        {may ? <Users /> : <Panel title={t('access.users')}>{t('access.notYours')}</Panel>}
+        {may ? <Users /> : <Panel title={t('deferred:access.users')}>{t('deferred:access.notYours')}</Panel>}
         <Leads />
         <Tokens />
         <SecondFactor />

@@ -12,10 +12,10 @@ import classes from './admin.module.css';
 import { useAccessChange } from './queries.ts';
 
 export function HeldRoles({ user, lastAdmin }: { user: User; lastAdmin: boolean }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
     <div className={classes['grants']}>
-      {user.superuser && <span title={t('access.superuserNote')}>{t('access.superuser')}</span>}
+      {user.superuser && <span title={t('deferred:access.superuserNote')}>{t('deferred:access.superuser')}</span>}
       {user.roles.map((held) => (
         <HeldRole key={held.id} user={user.username} held={held} keep={lastAdmin && held.role === 'fleet-admin' && held.namespace === ''} />
       ))}
@@ -24,11 +24,11 @@ export function HeldRoles({ user, lastAdmin }: { user: User; lastAdmin: boolean 
 }
 
 function HeldRole({ user, held, keep }: { user: string; held: User['roles'][number]; keep: boolean }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [asked, setAsked] = useState(false);
-  const role = held.namespace ? t('access.in', { role: held.role, namespace: held.namespace }) : held.role;
+  const role = held.namespace ? t('deferred:access.in', { role: held.role, namespace: held.namespace }) : held.role;
   const take = useAccessChange(() => api.delete(`grants/${held.id}/`), () => setAsked(false));
-  const name = t('access.takeBack', { user, role });
+  const name = t('deferred:access.takeBack', { user, role });
   return (
     <>
       <ActionButton
@@ -37,7 +37,7 @@ function HeldRole({ user, held, keep }: { user: string; held: User['roles'][numb
         color="gray"
         rightSection={<X size={12} aria-hidden />}
         label={name}
-        obstacle={keep ? t('access.lastAdmin') : ''}
+        obstacle={keep ? t('deferred:access.lastAdmin') : ''}
         onClick={() => setAsked(true)}
       >
         {role}
@@ -45,8 +45,8 @@ function HeldRole({ user, held, keep }: { user: string; held: User['roles'][numb
       {asked && (
         <ConfirmDialog
           title={`${name}?`}
-          body={t('access.takeBackBody', { user })}
-          action={t('access.takeBackAction')}
+          body={t('deferred:access.takeBackBody', { user })}
+          action={t('deferred:access.takeBackAction')}
           dangerous
           commands={commandsToRevoke(held.id)}
           pending={take.isPending}

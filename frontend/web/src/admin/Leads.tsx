@@ -21,18 +21,18 @@ import { leadsQuery, useAccessChange } from './queries.ts';
 import classes from './admin.module.css';
 
 export function Leads() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { data, error, refetch } = useQuery(leadsQuery);
   const tree = useQuery(treeQuery);
   const whole = tree.data?.nodes[0]?.may_edit ?? false;
   const hidden = error instanceof Problem && error.status === 403;
   if (hidden) return null;
   return (
-    <Panel title={t('access.leads')} flush>
+    <Panel title={t('deferred:access.leads')} flush>
       {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
       {data?.count === 0 && (
-        <Empty title={t('access.noLeads')} icon={Users}>
-          {t('access.leadsNote')}
+        <Empty title={t('deferred:access.noLeads')} icon={Users}>
+          {t('deferred:access.leadsNote')}
         </Empty>
       )}
       {!(error && !data) && data?.count !== 0 && <LeadTable rows={data?.results} whole={whole} />}
@@ -42,15 +42,15 @@ export function Leads() {
 }
 
 function LeadTable({ rows, whole }: { rows: Lead[] | undefined; whole: boolean }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
     <DataTable
-      caption={t('access.leads')}
+      caption={t('deferred:access.leads')}
       rows={rows}
       rowKey={({ id }) => String(id)}
       columns={[
-        { id: 'user', header: t('access.user'), cell: ({ user }) => user },
-        { id: 'path', header: t('access.leadsOf'), cell: ({ path }) => <Link to={`/quotas?node=${encodeURIComponent(path)}`}>{path}</Link> },
+        { id: 'user', header: t('deferred:access.user'), cell: ({ user }) => user },
+        { id: 'path', header: t('deferred:access.leadsOf'), cell: ({ path }) => <Link to={`/quotas?node=${encodeURIComponent(path)}`}>{path}</Link> },
         { id: 'actions', header: t('jobs.column.actions'), quiet: true, align: 'end', cell: (lead) => <Remove lead={lead} whole={whole} /> },
       ]}
     />
@@ -58,20 +58,20 @@ function LeadTable({ rows, whole }: { rows: Lead[] | undefined; whole: boolean }
 }
 
 function Remove({ lead: { id, user, path }, whole }: { lead: Lead; whole: boolean }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [asked, setAsked] = useState(false);
   const remove = useAccessChange(() => api.delete(`leads/${id}/`), () => setAsked(false));
-  const name = t('access.removeLead', { user, path });
+  const name = t('deferred:access.removeLead', { user, path });
   return (
     <>
       <ActionButton size="compact-xs" variant="default" label={name} obstacle={whole ? '' : t('help.needs', { role: 'quota-admin' })} onClick={() => setAsked(true)}>
-        {t('access.takeBackAction')}
+        {t('deferred:access.takeBackAction')}
       </ActionButton>
       {asked && (
         <ConfirmDialog
           title={`${name}?`}
-          body={t('access.removeLeadBody')}
-          action={t('access.takeBackAction')}
+          body={t('deferred:access.removeLeadBody')}
+          action={t('deferred:access.takeBackAction')}
           dangerous
           commands={commandsToUnlead(user, path)}
           pending={remove.isPending}
@@ -85,7 +85,7 @@ function Remove({ lead: { id, user, path }, whole }: { lead: Lead; whole: boolea
 }
 
 function LeadForm({ paths }: { paths: string[] }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [user, setUser] = useState('');
   const [path, setPath] = useState(paths[0] ?? '');
   const add = useAccessChange(() => api.post<Lead>('leads/', { user, path }), () => setUser(''));
@@ -98,9 +98,9 @@ function LeadForm({ paths }: { paths: string[] }) {
       }}
     >
       <TextInput size="xs" label={t('signIn.username')} value={user} onChange={(event) => setUser(event.currentTarget.value)} />
-      <NativeSelect size="xs" label={t('access.leadsOf')} data={paths} value={path} onChange={(event) => setPath(event.currentTarget.value)} />
+      <NativeSelect size="xs" label={t('deferred:access.leadsOf')} data={paths} value={path} onChange={(event) => setPath(event.currentTarget.value)} />
       <Button type="submit" size="xs" disabled={user.trim() === ''} loading={add.isPending}>
-        {t('access.nameLead')}
+        {t('deferred:access.nameLead')}
       </Button>
       {add.error && (
         <div role="alert">

@@ -26,12 +26,12 @@ const NOTHING: Wanted = { name: '', rights: 'all', namespaces: '' };
 const RIGHTS = ['all', 'read', 'metrics'] as const;
 
 export function Tokens() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { data, error, refetch } = useQuery(tokensQuery);
   const [wanted, setWanted] = useState(NOTHING);
   const make = useAccessChange((given: Wanted) => api.post<MintedToken>('tokens/', newToken(given)), () => setWanted(NOTHING));
   return (
-    <Panel title={t('access.tokens')} flush>
+    <Panel title={t('deferred:access.tokens')} flush>
       {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
       {data && data.results.length > 0 && <TokenTable rows={data.results} />}
       <form
@@ -43,33 +43,33 @@ export function Tokens() {
       >
         <TextInput
           size="xs"
-          label={t('access.tokenName')}
+          label={t('deferred:access.tokenName')}
           value={wanted.name}
           error={make.error && <ErrorText error={make.error} />}
           onChange={({ currentTarget: { value } }) => setWanted({ ...wanted, name: value })}
         />
         <NativeSelect
           size="xs"
-          label={t('access.tokenRights')}
-          data={RIGHTS.map((value) => ({ value, label: t(`access.rights.${value}`) }))}
+          label={t('deferred:access.tokenRights')}
+          data={RIGHTS.map((value) => ({ value, label: t(`deferred:access.rights.${value}`) }))}
           value={wanted.rights}
           onChange={({ currentTarget: { value } }) => setWanted({ ...wanted, rights: value as Rights })}
         />
         {wanted.rights !== 'metrics' && (
           <TextInput
             size="xs"
-            label={t('access.tokenNamespaces')}
-            placeholder={t('access.tokenAllNamespaces')}
+            label={t('deferred:access.tokenNamespaces')}
+            placeholder={t('deferred:access.tokenAllNamespaces')}
             value={wanted.namespaces}
             onChange={({ currentTarget: { value } }) => setWanted({ ...wanted, namespaces: value })}
           />
         )}
         <Button type="submit" size="xs" disabled={wanted.name.trim() === ''} loading={make.isPending}>
-          {t('access.makeToken')}
+          {t('deferred:access.makeToken')}
         </Button>
         {make.data && (
           <Alert color="green" role="status">
-            {t('access.tokenOnce')} <code className="cv-mono">{make.data.token}</code> <CopyText text={make.data.token} />
+            {t('deferred:access.tokenOnce')} <code className="cv-mono">{make.data.token}</code> <CopyText text={make.data.token} />
           </Alert>
         )}
       </form>
@@ -92,19 +92,19 @@ function scopeText({ scope }: Token): string {
 }
 
 function TokenTable({ rows }: { rows: Token[] }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
     <DataTable
-      caption={t('access.tokens')}
+      caption={t('deferred:access.tokens')}
       rows={rows}
       rowKey={({ id }) => String(id)}
       columns={[
-        { id: 'name', header: t('access.tokenName'), cell: ({ name }) => name },
-        { id: 'scope', header: t('access.tokenRights'), cell: (token) => scopeText(token) || t('access.rights.all') },
-        { id: 'ends', header: t('access.ends'), cell: ({ expires_at: at }) => new Date(at).toLocaleDateString() },
-        { id: 'made', header: t('access.made'), cell: ({ created_at: at }) => <Age since={at} ago /> },
-        { id: 'used', header: t('access.used'), cell: ({ last_used_at: at }) => (at ? <Age since={at} ago /> : '–') },
-        { id: 'by', header: t('access.mintedBy'), cell: (token) => <Origin token={token} rows={rows} /> },
+        { id: 'name', header: t('deferred:access.tokenName'), cell: ({ name }) => name },
+        { id: 'scope', header: t('deferred:access.tokenRights'), cell: (token) => scopeText(token) || t('deferred:access.rights.all') },
+        { id: 'ends', header: t('deferred:access.ends'), cell: ({ expires_at: at }) => new Date(at).toLocaleDateString() },
+        { id: 'made', header: t('deferred:access.made'), cell: ({ created_at: at }) => <Age since={at} ago /> },
+        { id: 'used', header: t('deferred:access.used'), cell: ({ last_used_at: at }) => (at ? <Age since={at} ago /> : '–') },
+        { id: 'by', header: t('deferred:access.mintedBy'), cell: (token) => <Origin token={token} rows={rows} /> },
         { id: 'revoke', header: t('jobs.column.actions'), quiet: true, align: 'end', cell: (token) => <Revoke token={token} /> },
       ]}
     />
@@ -113,26 +113,26 @@ function TokenTable({ rows }: { rows: Token[] }) {
 
 /** A token ends with the one that made it, which may be another user's. */
 function Origin({ token: { parent_id: parent, minted_by: by }, rows }: { token: Token; rows: Token[] }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   if (parent === null) return by ?? '–';
-  return t('access.byToken', { name: rows.find(({ id }) => id === parent)?.name ?? parent });
+  return t('deferred:access.byToken', { name: rows.find(({ id }) => id === parent)?.name ?? parent });
 }
 
 function Revoke({ token: { id, name, revoked_at: revoked } }: { token: Token }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [asked, setAsked] = useState(false);
   const revoke = useAccessChange(() => api.delete(`tokens/${id}/`), () => setAsked(false));
-  if (revoked) return <span className="cv-soft">{t('access.revoked')}</span>;
+  if (revoked) return <span className="cv-soft">{t('deferred:access.revoked')}</span>;
   return (
     <>
-      <Button size="compact-xs" variant="default" aria-label={t('access.revokeNamed', { name })} onClick={() => setAsked(true)}>
-        {t('access.revoke')}
+      <Button size="compact-xs" variant="default" aria-label={t('deferred:access.revokeNamed', { name })} onClick={() => setAsked(true)}>
+        {t('deferred:access.revoke')}
       </Button>
       {asked && (
         <ConfirmDialog
-          title={`${t('access.revokeNamed', { name })}?`}
-          body={t('access.revokeBody')}
-          action={t('access.revoke')}
+          title={`${t('deferred:access.revokeNamed', { name })}?`}
+          body={t('deferred:access.revokeBody')}
+          action={t('deferred:access.revoke')}
           dangerous
           pending={revoke.isPending}
           error={revoke.error}

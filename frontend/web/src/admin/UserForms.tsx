@@ -27,7 +27,7 @@ interface FormProps {
 }
 
 function FormDialog({ title, note, action, commands, ready, pending, error, onSubmit, onClose, children }: FormProps) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
     <Modal opened onClose={onClose} title={title} size={460} closeButtonProps={{ 'aria-label': t('common.close') }}>
       <form
@@ -56,15 +56,15 @@ function FormDialog({ title, note, action, commands, ready, pending, error, onSu
 }
 
 export function CreateUser({ onClose }: { onClose: () => void }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [username, setUsername] = useState('');
   const [password, setPassword] = useState('');
   const create = useAccessChange(() => api.post<User>('users/', { username, password }), onClose);
   return (
     <FormDialog
-      title={t('access.create')}
-      note={t('access.createNote')}
-      action={t('access.create')}
+      title={t('deferred:access.create')}
+      note={t('deferred:access.createNote')}
+      action={t('deferred:access.create')}
       commands={commandsOnUser('create', username || 'NAME')}
       ready={username.trim() !== ''}
       pending={create.isPending}
@@ -75,8 +75,8 @@ export function CreateUser({ onClose }: { onClose: () => void }) {
       <TextInput label={t('signIn.username')} value={username} autoComplete="off" data-autofocus onChange={(event) => setUsername(event.currentTarget.value)} />
       <PasswordInput
         mt="sm"
-        label={t('access.optionalPassword')}
-        description={t('access.passwordNote')}
+        label={t('deferred:access.optionalPassword')}
+        description={t('deferred:access.passwordNote')}
         value={password}
         autoComplete="new-password"
         visibilityToggleButtonProps={{ 'aria-label': t('signIn.showPassword') }}
@@ -87,7 +87,7 @@ export function CreateUser({ onClose }: { onClose: () => void }) {
 }
 
 export function SetPassword({ user, onClose }: { user: string; onClose: () => void }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { t: asked } = useTranslation('deferred', { useSuspense: false });
   const [password, setPassword] = useState('');
   const set = useAccessChange(() => api.post(`users/${encodeURIComponent(user)}/password/`, { password }), onClose);
@@ -95,7 +95,7 @@ export function SetPassword({ user, onClose }: { user: string; onClose: () => vo
     <FormDialog
       title={asked('user.ask.password', { user })}
       note={asked('user.effect.password')}
-      action={t('access.verb.password')}
+      action={t('deferred:access.verb.password')}
       commands={commandsOnUser('password', user)}
       ready={password !== ''}
       pending={set.isPending}
@@ -104,8 +104,8 @@ export function SetPassword({ user, onClose }: { user: string; onClose: () => vo
       onClose={onClose}
     >
       <PasswordInput
-        label={t('access.newPassword')}
-        description={t('access.passwordNote')}
+        label={t('deferred:access.newPassword')}
+        description={t('deferred:access.passwordNote')}
         value={password}
         autoComplete="new-password"
         data-autofocus
@@ -117,7 +117,7 @@ export function SetPassword({ user, onClose }: { user: string; onClose: () => vo
 }
 
 export function GrantRole({ user, onClose }: { user: string; onClose: () => void }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { t: asked } = useTranslation('deferred', { useSuspense: false });
   const [wanted, setWanted] = useState({ user, role: 'viewer', namespace: '' });
   const grant = useAccessChange(() => api.post<Grant>('grants/', wanted), onClose);
@@ -125,7 +125,7 @@ export function GrantRole({ user, onClose }: { user: string; onClose: () => void
     <FormDialog
       title={asked('user.ask.grant', { user })}
       note={asked('user.effect.grant')}
-      action={t('access.give')}
+      action={t('deferred:access.give')}
       commands={commandsToGrant(wanted)}
       ready
       pending={grant.isPending}
@@ -133,11 +133,11 @@ export function GrantRole({ user, onClose }: { user: string; onClose: () => void
       onSubmit={() => grant.mutate(undefined)}
       onClose={onClose}
     >
-      <Select label={t('access.role')} data={ROLES} value={wanted.role} allowDeselect={false} data-autofocus onChange={(role) => setWanted({ ...wanted, role: role ?? 'viewer' })} />
+      <Select label={t('deferred:access.role')} data={ROLES} value={wanted.role} allowDeselect={false} data-autofocus onChange={(role) => setWanted({ ...wanted, role: role ?? 'viewer' })} />
       <TextInput
         mt="sm"
-        label={t('access.namespace')}
-        placeholder={t('access.everywhere')}
+        label={t('deferred:access.namespace')}
+        placeholder={t('deferred:access.everywhere')}
         value={wanted.namespace}
         onChange={({ currentTarget: { value } }) => setWanted({ ...wanted, namespace: value })}
       />

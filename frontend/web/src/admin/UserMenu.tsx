@@ -24,7 +24,7 @@ const ICONS: Record<Verb, LucideIcon> = {
 };
 
 export function UserMenu({ user, lastAdmin }: { user: User; lastAdmin: boolean }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [asked, setAsked] = useState<Verb | null>(null);
   const close = () => setAsked(null);
   const verbs: Verb[] = ['grant', 'password', 'revoke-tokens', user.active ? 'disable' : 'enable'];
@@ -32,13 +32,13 @@ export function UserMenu({ user, lastAdmin }: { user: User; lastAdmin: boolean }
     <>
       <Menu position="bottom-end" width={280}>
         <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={t('access.actionsFor', { user: user.username })}>
+          <ActionIcon variant="subtle" color="gray" aria-label={t('deferred:access.actionsFor', { user: user.username })}>
             <EllipsisVertical size={16} />
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
           {verbs.map((verb) => {
-            const obstacle = verb === 'disable' && lastAdmin ? t('access.lastAdmin') : '';
+            const obstacle = verb === 'disable' && lastAdmin ? t('deferred:access.lastAdmin') : '';
             const Icon = ICONS[verb];
             return (
               <Menu.Item
@@ -49,7 +49,7 @@ export function UserMenu({ user, lastAdmin }: { user: User; lastAdmin: boolean }
                 leftSection={<Icon size={15} aria-hidden />}
                 onClick={() => obstacle === '' && setAsked(verb)}
               >
-                {t(`access.verb.${verb}`)}
+                {t(`deferred:access.verb.${verb}`)}
                 {obstacle && <span className={classes['why']}>{obstacle}</span>}
               </Menu.Item>
             );
@@ -64,14 +64,14 @@ export function UserMenu({ user, lastAdmin }: { user: User; lastAdmin: boolean }
 }
 
 function Confirmed({ user, verb, onClose }: { user: string; verb: Act; onClose: () => void }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { t: asked } = useTranslation('deferred', { useSuspense: false });
   const act = useAccessChange(() => api.post(`users/${encodeURIComponent(user)}/${verb}/`), onClose);
   return (
     <ConfirmDialog
       title={asked(`user.ask.${verb}`, { user })}
       body={asked(`user.effect.${verb}`, { user })}
-      action={t(`access.verb.${verb}`)}
+      action={t(`deferred:access.verb.${verb}`)}
       dangerous={verb !== 'enable'}
       commands={commandsOnUser(verb, user)}
       pending={act.isPending}

@@ -22,7 +22,7 @@ import { CreateUser } from './UserForms.tsx';
 import { UserMenu } from './UserMenu.tsx';
 
 export function Users() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const list = useListState();
   const { data, error, refetch, isPlaceholderData } = useQuery(
     usersQuery({ search: list.search, page: list.page, page_size: PAGE_SIZE }),
@@ -30,16 +30,16 @@ export function Users() {
   const [creating, setCreating] = useState(false);
   const isEmpty = data?.count === 0;
   return (
-    <Panel title={t('access.users')} flush>
+    <Panel title={t('deferred:access.users')} flush>
       <div className={classes['form']}>
-        <SettledInput label={t('access.search')} value={list.search} onSettle={(search) => list.set({ search })} />
+        <SettledInput label={t('deferred:access.search')} value={list.search} onSettle={(search) => list.set({ search })} />
         <Button size="xs" leftSection={<UserPlus size={14} aria-hidden />} onClick={() => setCreating(true)}>
-          {t('access.create')}
+          {t('deferred:access.create')}
         </Button>
-        <p className="cv-soft">{t('access.lastAdminRule')}</p>
+        <p className="cv-soft">{t('deferred:access.lastAdminRule')}</p>
       </div>
       {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
-      {isEmpty && <Empty title={t('access.noUser')} icon={SearchX} />}
+      {isEmpty && <Empty title={t('deferred:access.noUser')} icon={SearchX} />}
       {!(error && !data) && !isEmpty && <UserTable rows={data?.results} lastAdmin={data ? lastAdminOf(data) : ''} stale={isPlaceholderData} />}
       {data && <Pager page={list.page} pageSize={PAGE_SIZE} count={data.count} onPage={(page) => list.set({ page: String(page) })} />}
       {creating && <CreateUser onClose={() => setCreating(false)} />}
@@ -48,25 +48,25 @@ export function Users() {
 }
 
 function UserTable({ rows, lastAdmin, stale }: { rows: User[] | undefined; lastAdmin: string; stale: boolean }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
     <DataTable
-      caption={t('access.users')}
+      caption={t('deferred:access.users')}
       rows={rows}
       rowKey={({ username }) => username}
       stale={stale}
       columns={[
         {
           id: 'user',
-          header: t('access.user'),
+          header: t('deferred:access.user'),
           width: '22%',
           cell: ({ username }) => <Link to={`/audit?search=${encodeURIComponent(username)}`}>{username}</Link>,
         },
         { id: 'state', header: t('fleet.state'), width: '120px', cell: (user) => <Active user={user} /> },
-        { id: 'roles', header: t('access.roles'), cell: (user) => <HeldRoles user={user} lastAdmin={lastAdmin === user.username} /> },
+        { id: 'roles', header: t('deferred:access.roles'), cell: (user) => <HeldRoles user={user} lastAdmin={lastAdmin === user.username} /> },
         {
           id: 'seen',
-          header: t('access.lastLogin'),
+          header: t('deferred:access.lastLogin'),
           width: '160px',
           cell: ({ last_login: at }) => (at ? <Age since={at} ago /> : '–'),
         },
@@ -83,10 +83,10 @@ function UserTable({ rows, lastAdmin, stale }: { rows: User[] | undefined; lastA
 }
 
 function Active({ user: { active } }: { user: User }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return active ? (
-    <StateBadge tone="good" icon={CircleCheck} label={t('access.active')} />
+    <StateBadge tone="good" icon={CircleCheck} label={t('deferred:access.active')} />
   ) : (
-    <StateBadge tone="neutral" icon={Ban} label={t('access.disabled')} />
+    <StateBadge tone="neutral" icon={Ban} label={t('deferred:access.disabled')} />
   );
 }

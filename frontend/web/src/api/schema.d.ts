@@ -941,7 +941,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Suspends, resumes or deletes many jobs; always 200, with the answer for each of them. */
+        /** @description Suspends, resumes, deletes, reprioritizes, moves, resizes, preempts or resubmits; ``preview`` changes nothing. */
         post: operations["jobs_bulk_create"];
         delete?: never;
         options?: never;
@@ -1833,6 +1833,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/views/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What lists are narrowed, ordered and grouped by, under a name. */
+        get: operations["views_list"];
+        put?: never;
+        /** @description Saves it; one of the same name and list of the same user is replaced. */
+        post: operations["views_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/views/{id}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description What lists are narrowed, ordered and grouped by, under a name. */
+        delete: operations["views_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/whatif/": {
         parameters: {
             query?: never;
@@ -2121,6 +2156,14 @@ export interface components {
              * @default false
              */
             preview: boolean;
+            /** @description for priority: the new one */
+            priority?: number;
+            /** @description for move: the name of a queue, or the path of its leaf */
+            queue?: string;
+            /** @description for scale: may be left out where only one role can be resized */
+            role?: string;
+            /** @description for scale: pods of that role */
+            replicas?: number;
         };
         BulkResult: {
             /** Format: uuid */
@@ -2133,6 +2176,10 @@ export interface components {
             /** @description why not; empty when it is */
             message: string;
             gpus: number;
+            /** @description the priority, queue, size or cluster that it leaves; empty for other actions */
+            before: string;
+            /** @description what that becomes; for resubmit: the name of the new job */
+            after: string;
         };
         /** @description Those of placement were tried on the placement engine, those of quotas follow from the tree in force. */
         Change: {
@@ -3080,6 +3127,14 @@ export interface components {
                 [key: string]: number;
             };
             readonly priority: number;
+            readonly submitted_by: string;
+            /** @description seconds that all its pods ran, over its attempts that have ended; without moves and waits */
+            readonly ran_s: number;
+            /**
+             * Format: date-time
+             * @description since when all pods of its current attempt run; null: they do not
+             */
+            readonly runs_since: string | null;
             readonly suspended: boolean;
             readonly policy: components["schemas"]["PolicyName"] | null;
             readonly leaf: string;
@@ -3091,9 +3146,14 @@ export interface components {
          * @description * `suspend` - SUSPEND
          *     * `resume` - RESUME
          *     * `delete` - DELETE
+         *     * `priority` - PRIORITY
+         *     * `move` - MOVE
+         *     * `scale` - SCALE
+         *     * `preempt` - PREEMPT
+         *     * `resubmit` - RESUBMIT
          * @enum {string}
          */
-        JobActionEnum: "suspend" | "resume" | "delete";
+        JobActionEnum: "suspend" | "resume" | "delete" | "priority" | "move" | "scale" | "preempt" | "resubmit";
         JobBinding: {
             readonly cluster: string | null;
             readonly attempt: number;
@@ -3138,6 +3198,14 @@ export interface components {
                 [key: string]: number;
             };
             readonly priority: number;
+            readonly submitted_by: string;
+            /** @description seconds that all its pods ran, over its attempts that have ended; without moves and waits */
+            readonly ran_s: number;
+            /**
+             * Format: date-time
+             * @description since when all pods of its current attempt run; null: they do not
+             */
+            readonly runs_since: string | null;
             readonly suspended: boolean;
             readonly policy: components["schemas"]["PolicyName"] | null;
             readonly leaf: string;
@@ -3875,6 +3943,21 @@ export interface components {
             previous?: string | null;
             results: components["schemas"]["Revision"][];
         };
+        PaginatedSavedViewList: {
+            /** @example 123 */
+            count: number;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=4
+             */
+            next?: string | null;
+            /**
+             * Format: uri
+             * @example http://api.example.org/accounts/?page=2
+             */
+            previous?: string | null;
+            results: components["schemas"]["SavedView"][];
+        };
         PaginatedTokenList: {
             /** @example 123 */
             count: number;
@@ -4513,6 +4596,39 @@ export interface components {
             action: string;
             generation: number;
             warnings: string[];
+        };
+        SavedView: {
+            readonly id: number;
+            /** @description jobs, events, audit */
+            list: string;
+            name: string;
+            /** @description the query part of the list's address in the console */
+            search: string;
+            /** @default false */
+            shared: boolean;
+            /**
+             * @description whose readers see it; empty: everybody with a role
+             * @default
+             */
+            namespace: string;
+            /** @description who saved it */
+            readonly user: string;
+            /** Format: date-time */
+            readonly saved_at: string;
+        };
+        SavedViewRequest: {
+            /** @description jobs, events, audit */
+            list: string;
+            name: string;
+            /** @description the query part of the list's address in the console */
+            search: string;
+            /** @default false */
+            shared: boolean;
+            /**
+             * @description whose readers see it; empty: everybody with a role
+             * @default
+             */
+            namespace: string;
         };
         /**
          * @description * `object` - object
@@ -6072,6 +6188,8 @@ export interface operations {
                  */
                 state?: ("Backoff" | "Dispatched" | "Failed" | "Moving" | "Placed" | "Queued" | "Reclaiming" | "Running" | "Succeeded" | "Suspended")[];
                 suspended?: boolean;
+                /** @description who submitted it */
+                user?: string;
             };
             header?: never;
             path?: never;
@@ -6492,7 +6610,7 @@ export interface operations {
     jobs_groups_retrieve: {
         parameters: {
             query: {
-                /** @description state, kind, namespace, queue, cluster, policy, reason, or label:KEY */
+                /** @description state, kind, namespace, queue, cluster, policy, reason, user, or label:KEY */
                 by: string;
             };
             header?: never;
@@ -8030,6 +8148,80 @@ export interface operations {
             path: {
                 id: number;
                 username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    views_list: {
+        parameters: {
+            query?: {
+                list?: string;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description A page number within the paginated result set. */
+                page?: number;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description A search term. */
+                search?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedSavedViewList"];
+                };
+            };
+        };
+    };
+    views_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SavedViewRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["SavedViewRequest"];
+                "multipart/form-data": components["schemas"]["SavedViewRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+        };
+    };
+    views_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
             };
             cookie?: never;
         };

@@ -47,7 +47,9 @@ export function Frame({ me }: { me: Me }) {
         <TopBar me={me} onHelp={help.open} onSearch={palette.open} />
         <ServerBanner />
         <main ref={main} tabIndex={-1} className={classes['main']}>
-          <Outlet />
+          <Suspense>
+            <Outlet />
+          </Suspense>
         </main>
         <IncidentBanner />
       </div>

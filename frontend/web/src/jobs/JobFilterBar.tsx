@@ -37,7 +37,7 @@ export function JobFilterBar({ filters, searchRef, onChange, onClear }: Props) {
       />
       <SettledInput {...text('kind')} />
       <SettledInput {...text('labels')} />
-      {(['reason', 'policy'] as const).map(
+      {(['reason', 'policy', 'user'] as const).map(
         (name) =>
           filters[name] && (
             <Button

@@ -7,7 +7,7 @@ import { Link } from '../scope/Link.tsx';
 import { ActionButton } from '../ui/ActionButton.tsx';
 import type { Step } from './types.ts';
 
-const BulkDialog = lazy(async () => ({ default: (await import('./BulkDialog.tsx')).BulkDialog }));
+const OrderDialog = lazy(async () => ({ default: (await import('./OrderDialog.tsx')).OrderDialog }));
 
 export function SuspendJobs({ step, obstacle }: { step: Step; obstacle: string }) {
   const { t } = useTranslation();
@@ -35,7 +35,7 @@ export function SuspendJobs({ step, obstacle }: { step: Step; obstacle: string }
       )}
       {asked && (
         <Suspense>
-          <BulkDialog action="suspend" ids={chosen.map(({ id }) => id)} onClose={() => setAsked(false)} />
+          <OrderDialog action="suspend" ids={chosen.map(({ id }) => id)} onClose={() => setAsked(false)} />
         </Suspense>
       )}
     </>

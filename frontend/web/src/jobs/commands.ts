@@ -2,6 +2,7 @@
 import type { Job } from '../api/types.ts';
 import { type Commands, convoy, curl, kubectl, kubectlPatch, listOf, within } from '../ui/commands.ts';
 import type { JobFilters } from './filters.ts';
+import type { OrderName } from './orders.ts';
 import type { Action } from './states.ts';
 
 type Named = Pick<Job, 'id' | 'api_version' | 'kind' | 'namespace' | 'name'>;
@@ -35,11 +36,11 @@ export function commandsToAct(action: Action, job: Named): Commands {
   };
 }
 
-export function commandsToActOnMany(action: Action, ids: string[]): Commands {
-  return { curl: curl('jobs/bulk/', 'POST', { action, ids, preview: false }) };
+export function commandsToOrder(action: OrderName, ids: string[], values: Record<string, string | number>): Commands {
+  return { curl: curl('jobs/bulk/', 'POST', { action, ids, preview: false, ...values }) };
 }
 
-const ONLY_REST = ['search', 'state', 'cluster', 'queue', 'reason', 'policy'] as const;
+const ONLY_REST = ['search', 'state', 'cluster', 'queue', 'reason', 'policy', 'user'] as const;
 
 /** kubectl and the command line narrow by namespace, kind and labels; only REST by all. */
 export function commandsOfList(filters: JobFilters): Commands {

@@ -1,7 +1,7 @@
 /** Which jobs are shown, kept in the address so that a view can be shared and walked back from. Pure. */
 import type { Query } from '../api/client.ts';
 
-const TEXTS = ['search', 'state', 'namespace', 'kind', 'cluster', 'queue', 'reason', 'policy', 'labels'] as const;
+const TEXTS = ['search', 'state', 'namespace', 'kind', 'cluster', 'queue', 'reason', 'policy', 'user', 'labels'] as const;
 
 export type TextFilter = (typeof TEXTS)[number];
 
@@ -20,6 +20,7 @@ export const ALL_JOBS: JobFilters = {
   queue: '',
   reason: '',
   policy: '',
+  user: '',
   labels: '',
   ordering: '-created_at',
 };
@@ -34,10 +35,11 @@ export function writeFilters(filters: JobFilters): URLSearchParams {
   return new URLSearchParams(Object.entries(filters).filter(([name, value]) => value !== ALL_JOBS[name as keyof JobFilters]));
 }
 
-/** With what the jobs are counted by. */
-export function writeView(filters: JobFilters, group: string): URLSearchParams {
+/** With what the jobs are grouped by, and which columns are shown. */
+export function writeView(filters: JobFilters, { group, columns }: { group: string; columns: string }): URLSearchParams {
   const view = writeFilters(filters);
   if (group) view.set('group', group);
+  if (columns) view.set('columns', columns);
   return view;
 }
 

@@ -5,6 +5,7 @@ import { api } from '../api/client.ts';
 import { refetch } from '../api/refetch.ts';
 import type { EndedPod, Job, JobDetail, JobEvent, Page, Pod } from '../api/types.ts';
 import { type JobFilters, queryOf, searchOf } from './filters.ts';
+import type { OrderName } from './orders.ts';
 import type { Action } from './states.ts';
 import type { Attempt, BulkDone, Copy, Explanation, Groups, QueueUnit, Timeline } from './types.ts';
 
@@ -32,9 +33,9 @@ export function groupsQuery(filters: JobFilters, by: string) {
   });
 }
 
-/** One action on many jobs, or what it would do. */
-export function actOnMany(action: Action, ids: string[], preview: boolean): Promise<BulkDone> {
-  return api.post<BulkDone>('jobs/bulk/', { action, ids, preview });
+/** One order for some jobs, or what it would do. */
+export function order(action: OrderName, ids: string[], values: Record<string, string | number>, preview: boolean): Promise<BulkDone> {
+  return api.post<BulkDone>('jobs/bulk/', { action, ids, preview, ...values });
 }
 
 export function jobQuery(id: string) {

@@ -31,4 +31,5 @@ export const STATES: Record<JobState, { tone: Tone; icon: LucideIcon }> = {
 
 export const STATE_NAMES = Object.keys(STATES) as JobState[];
 
+/** Its switch, and its end: what one question answers. */
 export type Action = 'suspend' | 'resume' | 'delete';

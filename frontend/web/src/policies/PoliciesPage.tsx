@@ -73,7 +73,7 @@ function PolicyTable({ rows, onOpen }: { rows: Policy[] | undefined; onOpen: (po
           ),
         },
         { id: 'kind', header: t('jobs.filter.kind'), cell: ({ kind }) => kind },
-        { id: 'namespace', header: t('jobs.filter.namespace'), cell: ({ namespace }) => namespace || t('access.everywhere') },
+        { id: 'namespace', header: t('jobs.filter.namespace'), cell: ({ namespace }) => namespace || t('policies.everywhere') },
         {
           id: 'jobs',
           header: t('policies.jobs'),

@@ -37,7 +37,9 @@ export default function SubmitPage() {
   const { t } = useTranslation();
   const go = useGo();
   const may = useMay('apply');
-  const job = useSearchParams()[0].get('job');
+  const [params] = useSearchParams();
+  const clone = params.get('clone');
+  const job = clone ?? params.get('job');
   const { state } = useLocation() as { state: { text?: string } | null };
   const [example, setExample] = useState<string | null>(job || state?.text ? null : FIRST_EXAMPLE);
   const [text, setText] = useState(state?.text ?? '');
@@ -45,7 +47,7 @@ export default function SubmitPage() {
   const broken = useMemo(() => syntaxMarks(text), [text]);
   const preview = useQuery({ ...previewQuery(rested), enabled: may && rested.trim() !== '' && broken.length === 0 });
   const apply = useApply((applied) => go(whereTo(applied)));
-  useBeginning(example, job, setText);
+  useBeginning(example, job, clone !== null, setText);
   const fresh = text === rested;
   const marks = useMemo(
     () => (broken.length > 0 ? broken : fresh ? marksOf(rested, preview.error) : []),
@@ -96,15 +98,15 @@ export default function SubmitPage() {
 }
 
 /** The example that was chosen; else the job of the address. */
-function useBeginning(example: string | null, job: string | null, show: (text: string) => void): void {
+function useBeginning(example: string | null, job: string | null, asClone: boolean, show: (text: string) => void): void {
   useEffect(() => {
-    const loading = example !== null ? loadExample(example) : job !== null ? loadJob(job) : null;
+    const loading = example !== null ? loadExample(example) : job !== null ? loadJob(job, asClone) : null;
     let wanted = true;
     void loading?.then((text) => wanted && show(text));
     return () => {
       wanted = false;
     };
-  }, [example, job, show]);
+  }, [example, job, asClone, show]);
 }
 
 function marksOf(text: string, error: Error | null): Mark[] {

@@ -28,19 +28,28 @@ export async function loadExample(name: string): Promise<string> {
 
 const TRIES = 20;
 
-async function freeName(name: string): Promise<string> {
+async function freeName(name: string, namespace = 'default'): Promise<string> {
   for (let number = 1; number <= TRIES; number += 1) {
     const tried = number === 1 ? name : `${name}-${number}`;
     const found = await api
-      .get<Page<Job>>('jobs/', { query: { namespace: 'default', name: tried, page_size: 1 } })
+      .get<Page<Job>>('jobs/', { query: { namespace, name: tried, page_size: 1 } })
       .catch(() => ({ count: 0 }));
     if (found.count === 0) return tried;
   }
   return `${name}-${Date.now().toString(36)}`;
 }
 
-/** The manifest of a job that is there, to be changed and submitted again. */
-export async function loadJob(id: string): Promise<string> {
-  const { manifest } = await api.get<JobDetail>(`jobs/${id}/`);
-  return stringify(manifest, { lineWidth: 0 });
+/** The manifest of a job that is there, to be changed and submitted again; as a clone under a name that is free. */
+export async function loadJob(id: string, asClone: boolean): Promise<string> {
+  const { manifest, name, namespace } = await api.get<JobDetail>(`jobs/${id}/`);
+  const metadata = manifest['metadata'] as Record<string, unknown>;
+  const named = asClone ? { ...manifest, metadata: { ...metadata, name: await freeName(clonedName(name), namespace) } } : manifest;
+  return stringify(named, { lineWidth: 0 });
 }
+
+/** Not longer than a name may be whose pods have names derived from it. */
+function clonedName(name: string): string {
+  return `${name.slice(0, Math.max(name.length - COPY.length, 40)).replace(/[-.]+$/, '')}${COPY}`;
+}
+
+const COPY = '-copy';

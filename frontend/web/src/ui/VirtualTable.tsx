@@ -28,6 +28,8 @@ export interface Selection<Row> {
 interface Props<Row> {
   caption: string;
   columns: Column<Row>[];
+  /** Below so many pixels it scrolls sideways. */
+  width?: number;
   /** Undefined while nothing is known yet. */
   count: number | undefined;
   /** Undefined while that row is on its way. */
@@ -39,7 +41,7 @@ interface Props<Row> {
 }
 
 export function VirtualTable<Row>(props: Props<Row>) {
-  const { caption, columns, count, rowAt, ordering, onOrder, onRange, selection } = props;
+  const { caption, columns, width, count, rowAt, ordering, onOrder, onRange, selection } = props;
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const [range, setRange] = useState<Range>({ first: 0, end: FIRST_SIGHT });
@@ -61,7 +63,7 @@ export function VirtualTable<Row>(props: Props<Row>) {
   const first = Math.min(range.first, end);
   return (
     <div ref={box} className={classes['scroller']} onScroll={look} role="region" aria-label={t('list.scrolls', { caption })}>
-      <table className={`${table['table']} ${classes['table']}`} aria-busy={count === undefined} aria-rowcount={total + 1}>
+      <table className={`${table['table']} ${classes['table']}`} style={{ minWidth: width }} aria-busy={count === undefined} aria-rowcount={total + 1}>
         <caption className="cv-hidden">{caption}</caption>
         <thead>
           <tr>

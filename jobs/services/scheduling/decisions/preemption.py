@@ -191,6 +191,12 @@ def evict_reclaimed(job: Job, message: str, now: datetime) -> None:
     _evict([(job, {**about, "message": message})], now)
 
 
+def evict_by_hand(job: Job, by: str, now: datetime) -> None:
+    """Evicts a locked job because a person said so: it is queued again where it stood."""
+    about = {"job": 0, "by": by, "to": "", "cause": "ByHand", "path": job.leaf}
+    _evict([(job, {**about, "message": f"preempted by {by}"})], now)
+
+
 def evict_without_leaf(now: datetime) -> int:
     """Evicts the jobs that still have the charge of a leaf that was removed; returns how many evictions it began."""
     message = "its quota was removed from the tree, and takes back what it had"

@@ -80,7 +80,7 @@ def _shrink(job: Job, before: Sizes, smaller: Sizes, by: str, now: datetime) -> 
     requests = {role["name"]: role["request"] for role in job.roles}
     sizes.change(job, smaller, now)
     sizes.shrink_hold(job, requests, {role: before[role] - size for role, size in smaller.items()}, now)
-    metrics.RESIZES.labels("shrink").inc()
+    transaction.on_commit(metrics.RESIZES.labels("shrink").inc, robust=True)
     record_event(job, "Resized", f"{bounds.changed(before, smaller)}, by {by}", now)
 
 

@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from jobs.models import Job
-from jobs.services.submission.changes import bulk
+from jobs.services.submission import bulk
 from tests.jobs.api.builders import submitted
 
 pytestmark = pytest.mark.django_db

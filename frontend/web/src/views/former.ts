@@ -1,4 +1,4 @@
-/** Views of lists as they are kept in the browser; what cannot be read is no view. */
+/** Views of lists that an older console kept in the browser; what cannot be read is no view. They are taken over by the server. */
 
 export interface View {
   name: string;
@@ -16,13 +16,8 @@ export function readViews(list: string): View[] {
   }
 }
 
-/** A browser that keeps nothing shows them until the page is left. */
-export function writeViews(list: string, views: View[]): void {
-  try {
-    localStorage.setItem(keyOf(list), JSON.stringify(views));
-  } catch {
-    return;
-  }
+export function forgetViews(list: string): void {
+  localStorage.removeItem(keyOf(list));
 }
 
 function isView(found: unknown): found is View {
