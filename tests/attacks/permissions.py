@@ -18,7 +18,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from fleet import consumers
-from fleet.models import AuditEntry, Cluster, Grant, Token
+from fleet.models import AuditEntry, Cluster, Grant, SavedView, Token
 from fleet.services.auditing import audit
 from fleet.services.authorization import access, namespace_policies
 from jobs.models import Binding, Dependent, Incident, Job, Policy
@@ -70,6 +70,7 @@ def fill_fleet(north: Cluster) -> None:
     victim = person("victim", (Grant.Role.VIEWER, OTHER))
     QuotaGrant.objects.create(user=victim, path=f"root/{OTHER}")
     access.mint(victim, "t", life=None, now=timezone.now())
+    SavedView.objects.create(user=victim, list="jobs", name="v", search="", saved_at=timezone.now())
     audit.note("victim", door="rest", address="", request="", verb="mint", kind="Token", name="t")
 
 
@@ -158,6 +159,7 @@ def _arguments(route: str, namespace: str, user: Any) -> dict[str, str]:
         "tokens": lambda: _token(user if namespace == OWN else None),
         "users": lambda: _token(None),
         "second-factor": lambda: 1,
+        "views": lambda: SavedView.objects.get(user__username="victim").pk,
     }
     of_route = rows.get(route.split("/")[0], lambda: "")
     names = {"namespaces": namespace, "queues": _queue(namespace)}

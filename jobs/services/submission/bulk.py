@@ -107,8 +107,8 @@ def _absent(uid: UUID) -> ActionResult:
 
 def _one(order: Order, job: Job, refuses: Refusal, by: str, now: datetime, preview: bool) -> ActionResult:
     why, change = refuses(job), ("", "")
-    if not why and order.action in set(Action):
-        why = actions.allowed(job, Action(order.action)) or ("" if preview else _do(order, job, by, now)[0])
+    if not why and order.action in _SWITCHES:
+        why = actions.allowed(job, _SWITCHES[order.action]) or ("" if preview else _do(order, job, by, now)[0])
     elif not why:
         why, change = _do(order, job, by, now, takes_back=preview)
     return ActionResult(job.uid, job.namespace, job.name, not why, why, job.gpus, *change)
@@ -125,12 +125,17 @@ def _do(order: Order, job: Job, by: str, now: datetime, *, takes_back: bool = Fa
     return "", change
 
 
+_SWITCHES = {
+    BulkAction.SUSPEND: Action.SUSPEND,
+    BulkAction.RESUME: Action.RESUME,
+    BulkAction.DELETE: Action.DELETE,
+}
 _Act = Callable[[Order, Job, str, datetime], tuple[str, str]]
 
 
 def _switch(order: Order, job: Job, by: str, now: datetime) -> tuple[str, str]:
     act = {Action.SUSPEND: actions.suspend, Action.RESUME: actions.resume, Action.DELETE: actions.delete}
-    act[Action(order.action)](job, by=by, now=now)
+    act[_SWITCHES[order.action]](job, by=by, now=now)
     return "", ""
 
 
@@ -163,7 +168,7 @@ def _resubmit(order: Order, job: Job, by: str, now: datetime) -> tuple[str, str]
 
 
 _ACTS: Mapping[BulkAction, _Act] = {
-    **dict.fromkeys((BulkAction.SUSPEND, BulkAction.RESUME, BulkAction.DELETE), _switch),
+    **dict.fromkeys(_SWITCHES, _switch),
     BulkAction.PRIORITY: _reprioritize,
     BulkAction.MOVE: _move,
     BulkAction.SCALE: _scale,

@@ -3,22 +3,18 @@ import { Select } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 
 import { BY, type GroupBy } from './groups.ts';
-import classes from './ListTools.module.css';
 
 export function GroupBar({ by, onBy }: { by: GroupBy | undefined; onBy: (by: string) => void }) {
   const { t } = useTranslation();
   return (
-    <div className={classes['groups']}>
-      <Select
-        size="xs"
-        w={170}
-        aria-label={t('list.groupBy')}
-        placeholder={t('list.groupBy')}
-        clearable
-        value={by ?? null}
-        onChange={(next) => onBy(next ?? '')}
-        data={BY.map((name) => ({ value: name, label: t(`jobs.group.${name}`) }))}
-      />
-    </div>
+    <Select
+      size="xs"
+      aria-label={t('list.groupBy')}
+      placeholder={t('list.groupBy')}
+      clearable
+      value={by ?? null}
+      onChange={(next) => onBy(next ?? '')}
+      data={BY.map((name) => ({ value: name, label: t(`jobs.group.${name}`) }))}
+    />
   );
 }

@@ -1,7 +1,7 @@
 /** The controls that narrow the list of jobs; every one of them writes to the address. Namespace, queue and cluster are the frame's. */
 import { Button, Select } from '@mantine/core';
 import { Search, X } from 'lucide-react';
-import type { RefObject } from 'react';
+import type { ReactNode, RefObject } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import { SettledInput } from '../ui/SettledInput.tsx';
@@ -14,9 +14,11 @@ interface Props {
   searchRef: RefObject<HTMLInputElement | null>;
   onChange: (part: Partial<JobFilters>) => void;
   onClear: () => void;
+  /** Controls beside them. */
+  children: ReactNode;
 }
 
-export function JobFilterBar({ filters, searchRef, onChange, onClear }: Props) {
+export function JobFilterBar({ filters, searchRef, onChange, onClear, children }: Props) {
   const { t } = useTranslation();
   const text = (name: 'search' | 'kind' | 'labels') => ({
     label: t(`jobs.filter.${name}`),
@@ -52,6 +54,7 @@ export function JobFilterBar({ filters, searchRef, onChange, onClear }: Props) {
             </Button>
           ),
       )}
+      {children}
       {isNarrowed(filters) && (
         <Button size="xs" variant="subtle" color="gray" leftSection={<X size={14} />} onClick={onClear}>
           {t('jobs.clear')}

@@ -55,8 +55,9 @@ export default function JobsPage() {
           searchRef={search}
           onChange={narrow}
           onClear={() => show(ALL_JOBS)}
-        />
-        <GroupBar by={by} onBy={(group) => show(filters, { group })} />
+        >
+          <GroupBar by={by} onBy={(group) => show(filters, { group })} />
+        </JobFilterBar>
         <BulkBar ids={[...selected]} onClear={clear} />
         {list.error && list.count === undefined && <Failed error={list.error} onRetry={list.retry} />}
         {list.count === 0 && <NoJobs narrowed={isNarrowed(filters)} onClear={() => show(ALL_JOBS)} />}

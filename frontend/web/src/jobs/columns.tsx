@@ -18,27 +18,27 @@ type Part = Omit<Column<Job>, 'id' | 'header'>;
 
 const PARTS: Record<ColumnName, Part> = {
   name: { sort: 'name', cell: (job) => <Name job={job} /> },
-  state: { sort: 'state', width: '132px', cell: ({ state }) => <JobBadge state={state} /> },
+  state: { sort: 'state', width: '122px', cell: ({ state }) => <JobBadge state={state} /> },
   reason: { cell: (job) => <Why job={job} /> },
-  queue: { width: '150px', cell: ({ leaf }) => leaf && <Cut text={leaf} to={`/quotas?node=${encodeURIComponent(leaf)}`} fromEnd /> },
-  user: { width: '110px', cell: ({ submitted_by: user }) => <Cut text={user} /> },
-  cluster: { width: '120px', cell: ({ cluster }) => cluster && <Cut text={cluster} to={`/fleet/${encodeURIComponent(cluster)}`} /> },
+  queue: { width: '96px', cell: ({ leaf }) => leaf && <Cut text={leaf} to={`/quotas?node=${encodeURIComponent(leaf)}`} fromEnd /> },
+  user: { width: '76px', cell: ({ submitted_by: user }) => <Cut text={user} /> },
+  cluster: { width: '88px', cell: ({ cluster }) => cluster && <Cut text={cluster} to={`/fleet/${encodeURIComponent(cluster)}`} /> },
   gpus: { sort: 'gpus', width: '76px', align: 'end', cell: ({ gpus }) => gpus },
   priority: { sort: 'priority', width: '86px', align: 'end', cell: (job) => job.priority },
   attempt: { width: '84px', align: 'end', cell: ({ attempt }) => attempt || '–' },
   policy: { width: '140px', cell: ({ policy }) => policy && <Cut text={policy.name} /> },
-  ran: { width: '96px', align: 'end', cell: (job) => <Ran job={job} /> },
-  age: { sort: 'created_at', width: '104px', align: 'end', cell: (job) => <Age since={job.created_at} /> },
+  ran: { width: '80px', align: 'end', cell: (job) => <Ran job={job} /> },
+  age: { sort: 'created_at', width: '84px', align: 'end', cell: (job) => <Age since={job.created_at} /> },
 };
 
 export function columnsOf(shown: readonly ColumnName[], t: TFunction): Column<Job>[] {
   const columns = [...ALWAYS, ...shown].map((id) => ({ id, header: t(`jobs.column.${id}`), ...PARTS[id] }));
-  return [...columns, { id: 'actions', header: t('jobs.column.actions'), quiet: true, width: '60px', align: 'end', cell: (job) => <JobActions job={job} /> }];
+  return [...columns, { id: 'actions', header: t('jobs.column.actions'), quiet: true, width: '48px', align: 'end', cell: (job) => <JobActions job={job} /> }];
 }
 
-/** What the columns without a width of their own share needs room; below that the table scrolls. */
+/** With room for the columns that share what is left; below that the table scrolls. */
 export function widthOf(columns: Column<Job>[]): number {
-  const wide = columns.map(({ id, width }) => (width ? Number.parseInt(width, 10) : id === 'reason' ? 260 : 220));
+  const wide = columns.map(({ id, width }) => (width ? Number.parseInt(width, 10) : id === 'reason' ? 150 : 156));
   return 40 + wide.reduce((sum, each) => sum + each, 0);
 }
 
