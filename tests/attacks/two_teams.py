@@ -25,6 +25,7 @@ from jobs.services.series import recording
 from jobs.services.series.accounting import Owner as Accounted
 from jobs.services.series.hours import Owner
 from jobs.services.submission import manifests, submit
+from jobs.services.submission.bulk import BulkAction
 from quotas.models import QuotaGrant
 from tests.attacks import kube_door
 from tests.fleet.api.rest_contract import OPERATIONS
@@ -232,7 +233,7 @@ def _names(path: str, job: Job) -> Iterator[dict[str, str]]:
         names["id"] = str(Incident.objects.get(attempts__job=job).uid)
     if "/audit/" in path:
         names["id"] = str(AuditEntry.objects.earliest("pk").pk)
-    elif any(f"/{each}/" in path for each in ("history", "tokens", "leads", "grants", "passkeys")):
+    elif any(f"/{each}/" in path for each in ("history", "tokens", "leads", "grants", "passkeys", "views")):
         names["id"] = "1"
     if "/queues/" in path:
         names["name"] = str(_queue())
@@ -274,7 +275,8 @@ def bodies(path: str) -> list[Any]:
             {"raise_quota": {"path": "root/shared", "max": {quotas.GPU: 5}}},
         ],
         "/api/v1/jobs/bulk/": [
-            {"action": action, "ids": everyone, "preview": True} for action in ("suspend", "resume", "delete")
+            {"action": action, "ids": everyone, "preview": True, "priority": 3, "queue": "root/lender", "replicas": 1}
+            for action in BulkAction
         ],
         "/api/v1/quota/tree/preview/": TREES,
         "/api/v1/quota/tree/": TREES,
@@ -290,6 +292,7 @@ def _shape(path: str) -> str:
 
 _OBJECTS = {
     "clusters", "dependents", "grants", "jobs", "leads", "namespaces", "policies", "queues", "queueunits", "tokens", "users",
+    "views",
 }  # fmt: skip
 OF_ONE_OBJECT: dict[str, Any] = {
     "queueunits/move": {"queue": "root/lender"},
