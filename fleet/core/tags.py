@@ -54,7 +54,7 @@ def annotation_faults(annotations: Mapping[str, object]) -> Iterator[Fault]:
 
 
 def taint_faults(taints: Sequence[Mapping[str, object]]) -> Iterator[Fault]:
-    seen: set[tuple[object, object]] = set()
+    seen: set[tuple[str, str]] = set()
     for i, taint in enumerate(taints):
         if fault := key_fault(taint.get("key")):
             yield f"taints[{i}].key", fault
@@ -62,7 +62,8 @@ def taint_faults(taints: Sequence[Mapping[str, object]]) -> Iterator[Fault]:
             yield f"taints[{i}].value", fault
         if taint.get("effect") not in EFFECTS:
             yield f"taints[{i}].effect", f"must be one of {', '.join(EFFECTS)}"
-        if (pair := (taint.get("key"), taint.get("effect"))) in seen:
+        pair = (repr(taint.get("key")), repr(taint.get("effect")))  # either may be a mapping, which has no hash
+        if pair in seen:
             yield f"taints[{i}]", "repeats the key and effect of an earlier taint"
         seen.add(pair)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fleet.core import tags
 from tests.attacks.bodies import JSON, YAML, as_json
 from tests.attacks.kube_door import ACCESS, MAP, MAPS, QUERIES, UNITS, Door
 from tests.support.people import client_of, person
@@ -86,3 +87,12 @@ def test_the_kubernetes_api_refuses_each() -> None:
 
 def test_the_review_reported_eighty() -> None:
     assert len(OF_YAML) * (len(TAGS) + 2) + len(OF_JSON) * 2 + len(list(of_kube())) >= 80
+
+
+def test_a_taint_of_a_cluster_whose_key_or_effect_is_no_text_is_refused_by_its_field() -> None:
+    faults = dict(
+        tags.taint_faults(
+            [{"key": {}, "effect": "NoSchedule"}, {"key": "a", "effect": []}, {"key": {}, "effect": "NoSchedule"}]
+        )
+    )
+    assert {"taints[0].key", "taints[1].effect", "taints[2]"} <= faults.keys()
