@@ -5,7 +5,7 @@ from django.db import models
 
 
 class SavedView(models.Model):
-    """A user's own, or shared with whoever reads a namespace, or (empty) the fleet. Knows nothing of what the list shows."""
+    """A user's own, or shared with the readers of a namespace, or (empty) the fleet. Knows nothing of what the list shows."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
     list = models.CharField(max_length=16)

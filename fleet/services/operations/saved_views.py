@@ -1,6 +1,6 @@
 """Views of lists that users keep, for themselves or for those who read a namespace as they do.
 
-A view is an address and shows nobody more than they may read: it narrows a list that is read with the reader's own rights.
+A view is an address and shows no reader more than they may read: it narrows a list that is read with the reader's own rights.
 """
 
 from datetime import datetime
@@ -50,7 +50,7 @@ def save(user: Any, *, list: str, name: str, search: str, is_shared: bool, names
 
 
 def remove(user: Any, key: int) -> None:
-    """One's own; one that is shared also by whoever may share there."""
+    """One's own; one that is shared also by those who may share there."""
     row = visible(user).filter(pk=key).first()
     if row is None:
         raise NotFound(f"there is no view {key}")

@@ -51,7 +51,7 @@ VERBS: Mapping[BulkAction, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An action, with what it needs to be told: one of the other fields, for those that change a value."""
+    """An action, with what it needs to know: one of the other fields, for those that change a value."""
 
     action: BulkAction
     priority: int = 0
