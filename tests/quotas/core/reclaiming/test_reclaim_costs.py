@@ -245,9 +245,7 @@ def a_world(rng: Random) -> World:
 
 
 def test_it_loses_little_more_than_the_cheapest_choice_would():
-    """Of 1,500 worlds, not in each: where a cheap job may not go, for its queue would fall below its min, another one of what is
-    left goes, and not all is chosen anew.
-    """
+    """Of 1,500 worlds, not in each: where a cheap job may not go, as its queue would fall below its min, another one goes."""
     ratios = []
     for seed in range(1500):
         world = a_world(Random(seed))
