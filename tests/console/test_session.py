@@ -107,7 +107,7 @@ def test_it_tells_a_viewer_why_each_action_is_not_theirs(world, page, aside, nor
     for name in ("Suspend", "Resume", "Delete"):
         expect(page.get_by_role("toolbar").get_by_role("button", name=name)).to_be_disabled()
     page.get_by_role("button", name="Actions for llama").click()
-    expect(page.get_by_role("menuitem", disabled=True)).to_have_count(3)
+    expect(page.get_by_role("menuitem", disabled=True)).to_have_count(8)
     expect(page.get_by_role("menuitem", name="Suspend")).to_contain_text("Your roles do not allow this")
 
 
