@@ -16,6 +16,7 @@ for _name, _file in (("CONVOY_SECRET_KEY", home.secret), ("CONVOY_ENCRYPTION_KEY
 os.environ.setdefault("REDIS_URL", "redis://127.0.0.1:1/0")
 os.environ.setdefault("CONVOY_LOG_FORMAT", "console")
 
+from deploy.config.beat_schedule import Every  # noqa: E402
 from deploy.config.settings import *  # noqa: E402, F403
 from deploy.config.settings import (  # noqa: E402
     CELERY_BEAT_SCHEDULE,
@@ -58,10 +59,10 @@ CONVOY_MEMBERS = replace(
     picture_max_age_s=5.0 * SLOW,
     disruption_window_s=10.0 * SLOW,
 )
-CELERY_BEAT_SCHEDULE["heartbeat"].update(schedule=2.0)
-CELERY_BEAT_SCHEDULE["clusters"].update(schedule=0.7)
-CELERY_BEAT_SCHEDULE["jobs"].update(schedule=0.7)
-CELERY_BEAT_SCHEDULE["housekeeping"].update(schedule=5.0)
+CELERY_BEAT_SCHEDULE["heartbeat"].update(schedule=Every(2.0))
+CELERY_BEAT_SCHEDULE["clusters"].update(schedule=Every(0.7))
+CELERY_BEAT_SCHEDULE["jobs"].update(schedule=Every(0.7))
+CELERY_BEAT_SCHEDULE["housekeeping"].update(schedule=Every(5.0))
 CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"] = int(8 * SLOW)
 if DATABASES["default"]["ENGINE"].endswith("sqlite3.base") or "sqlite3" in DATABASES["default"]["ENGINE"]:
     DATABASES["default"]["TURN_TIMEOUT_S"] = 12.0 * SLOW
