@@ -12,7 +12,9 @@ import pytest
 import yaml
 from django.utils import timezone
 
+from fleet.core.node_exclusions import ExclusionReason
 from fleet.models import Cluster
+from fleet.services.clusters import node_exclusions
 from jobs import snapshot
 from jobs.core.gang.requirements import GangRequirements, PodRequirements, RoleRequirements
 from jobs.core.gang.types import Gang
@@ -55,6 +57,7 @@ def picky() -> str:
             "convoy.dev/data": "dataset=imagenet",
             "convoy.dev/topology": "required",
             "convoy.dev/priority": "7",
+            "convoy.dev/deadline": "9h",
         },
     }
     for replica in body["spec"]["pytorchReplicaSpecs"].values():
@@ -96,6 +99,11 @@ def rows() -> None:
     submit.apply(manifests.parse(text.encode()), by="test", now=now)
     ClaimLocation.objects.create(namespace="default", name="ckpt", cluster=odd, created_at=now)
     job = Job.objects.get(name="picky")
+    node = odd.nodes.values_list("name", flat=True)[0]
+    node_exclusions.exclude(odd, node, "it hums", now + timedelta(hours=1), by="ada", now=now)
+    node_exclusions.report(
+        odd, node, node_exclusions.Fault("f", now, ExclusionReason.INFRASTRUCTURE, "failed it"), now, job.uid
+    )
     Attempt.objects.create(
         job=job, number=1, cluster_name="odd", placed_at=now - timedelta(hours=1), ended_at=now, outcome="Failed"
     )
