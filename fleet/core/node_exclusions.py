@@ -19,14 +19,8 @@ class ExclusionReason(StrEnum):
     """The member showed that a node was lost, or refused the pods that were bound to it."""
     GPU_FAULT = "GpuFault"
     """The log of a job shows a fault of a GPU or its links: believed for that job only."""
-    NODE_CHECK = "NodeCheckFailed"
-    """The check of nodes that ran before the training failed there, by the log of the job."""
-    STRAGGLER = "Straggler"
-    """The node was much slower than the others of its job, by the log of the job."""
     REPEATED_FAULTS = "RepeatedFaults"
     """It failed several times within a while, by the member's word."""
-    NODE_CONDITION = "NodeCondition"
-    """Its cluster reports a problem of the node: a condition of a node problem detector, or a taint for GPU health."""
     OPERATOR = "Operator"
 
 

@@ -159,7 +159,7 @@ def labels_of(cluster: Cluster, node: str) -> dict[str, str]:
 
 
 def settle(now: datetime) -> None:
-    """Ends leases that are over, renews those whose node still shows its problem, and forgets what was long ago."""
+    """Ends leases that are over, and forgets what was long ago. A lease that a wrong clock began is set right."""
     step = Q(until__lte=now) | Q(since__gt=now)
     due = list(in_force().filter(step).select_related("cluster").order_by("until")[:_BATCH])
     isolation.each("node_exclusions.settle", due, partial(_settle, now=now), now)

@@ -278,7 +278,7 @@ def on_nodes_that_are_too_small() -> None:
 
 
 def on_an_excluded_node() -> None:
-    fault = Fault("k", timezone.now(), ExclusionReason.NODE_CONDITION, "GpuUnhealthy")
+    fault = Fault("k", timezone.now(), ExclusionReason.INFRASTRUCTURE, "GpuUnhealthy")
     node_exclusions.report(a_cluster(), "node", fault, timezone.now())
     submit()
 

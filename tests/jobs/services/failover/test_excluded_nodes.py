@@ -93,7 +93,7 @@ def lost(job):
     return node
 
 
-def excluded(cluster, node, now=None, uid=None, key="k", at=None, reason=ExclusionReason.NODE_CONDITION):
+def excluded(cluster, node, now=None, uid=None, key="k", at=None, reason=ExclusionReason.INFRASTRUCTURE):
     now = now or timezone.now()
     return node_exclusions.report(cluster, node, Fault(key, at or now, reason, "GpuUnhealthy"), now, uid)
 
@@ -251,7 +251,7 @@ def test_a_clock_that_was_set_back_does_not_keep_a_node_away_for_days(north):
 
 def test_two_processes_that_report_at_once_make_one_row_and_count_one_fault(north):
     now = timezone.now()
-    fault = Fault("k", now, ExclusionReason.NODE_CONDITION, "GpuUnhealthy")
+    fault = Fault("k", now, ExclusionReason.INFRASTRUCTURE, "GpuUnhealthy")
     start = Barrier(4)
 
     def report(_):
