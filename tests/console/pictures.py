@@ -19,6 +19,7 @@ IMAGES = ROOT / "docs" / "images"
 GPU = "nvidia.com/gpu"
 DRAFT = {"root/finetune": ("min", "14"), "root/speech": ("max", "24"), "root/vision": ("min", "8")}
 """What the picture of the quota editor changes; nothing of it is saved."""
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 SIZE = {"width": 1360, "height": 860}
 
 
@@ -100,7 +101,7 @@ def main() -> None:
     password = (Path(os.environ.get("CONVOY_HOME", ROOT / ".convoy")) / "admin-password").read_text().strip()
     with (
         sync_playwright() as driver,
-        driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"]) as browser,
+        driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"]) as browser,
     ):
         for scheme in ("light", "dark"):
             shown = opened(browser, given.url, password, scheme)

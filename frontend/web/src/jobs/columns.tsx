@@ -20,7 +20,7 @@ const PARTS: Record<ColumnName, Part> = {
   name: { sort: 'name', cell: (job) => <Name job={job} /> },
   state: { sort: 'state', width: '122px', cell: ({ state }) => <JobBadge state={state} /> },
   reason: { cell: (job) => <Why job={job} /> },
-  queue: { width: '96px', cell: ({ leaf }) => leaf && <Cut text={leaf} to={`/quotas?node=${encodeURIComponent(leaf)}`} fromEnd /> },
+  queue: { width: '96px', cell: ({ leaf }) => leaf && <Cut text={lastPart(leaf)} title={leaf} to={`/quotas?node=${encodeURIComponent(leaf)}`} /> },
   user: { width: '76px', cell: ({ submitted_by: user }) => <Cut text={user} /> },
   cluster: { width: '88px', cell: ({ cluster }) => cluster && <Cut text={cluster} to={`/fleet/${encodeURIComponent(cluster)}`} /> },
   gpus: { sort: 'gpus', width: '76px', align: 'end', cell: ({ gpus }) => gpus },
@@ -66,16 +66,18 @@ function Why({ job }: { job: Job }) {
   );
 }
 
-/** One line, cut where the column ends; of a path its beginning is cut, for its end says which it is. */
-function Cut({ text, to, fromEnd = false }: { text: string; to?: string; fromEnd?: boolean }) {
-  const shown = fromEnd ? <bdi>{text}</bdi> : text;
-  const about = { className: classes['cut'], title: text, 'data-end': fromEnd || undefined };
+/** The name of a queue without the path to it. */
+const lastPart = (path: string) => path.slice(path.lastIndexOf('/') + 1);
+
+/** One line, cut where the column ends. */
+function Cut({ text, to, title = text }: { text: string; to?: string; title?: string }) {
+  const about = { className: classes['cut'], title };
   return to ? (
     <Link to={to} {...about}>
-      {shown}
+      {text}
     </Link>
   ) : (
-    <span {...about}>{shown}</span>
+    <span {...about}>{text}</span>
   );
 }
 
