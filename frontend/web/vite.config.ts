@@ -31,6 +31,7 @@ export default defineConfig({
     include: ['src/**/*.test.{ts,tsx}'],
     setupFiles: ['vitest.setup.ts'],
     restoreMocks: true,
+    testTimeout: 60_000,
     unstubGlobals: true,
   },
 });

@@ -159,7 +159,7 @@ def test_it_stops_a_copy_that_restarts_for_ever_when_the_attempts_are_spent(worl
     world.member("north", 4, time_scale=1.0)
     endless = pytorch_job("llama", workers=0, duration="1s", **{"convoy.dev/exit-code": "137"})
     world.apply(FAILOVER, endless.replace("template:", "restartPolicy: ExitCode\n      template:"))
-    assert world.expect("llama", "Failed").reason["code"] == "AttemptsExhausted"
+    assert world.expect("llama", "Failed", patience_s=120).reason["code"] == "AttemptsExhausted"
     world.until(lambda: world.copies() == {"north": []} and not world.pods("north"), "its copy is gone")
     world.until(lambda: not Hold.objects.filter(released_at__isnull=True).exists(), "nothing is held")
     laws.terminal_holds_nothing()
