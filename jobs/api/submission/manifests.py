@@ -14,7 +14,7 @@ from fleet.api.http.permissions import SignedIn
 from fleet.db import clock
 from fleet.errors import InvalidInput
 from fleet.services.authorization import access
-from jobs.api.serializers import AppliedListSerializer, DeletedListSerializer
+from jobs.api.submission.answers import AppliedListSerializer, DeletedListSerializer
 from jobs.api.submission.bodies import PARSERS, refuse_forms
 from jobs.models import Dependent, Job, Policy
 from jobs.services.submission import manifests, submit

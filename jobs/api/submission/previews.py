@@ -10,7 +10,8 @@ from rest_framework.views import APIView
 
 from fleet.api.http.permissions import SignedIn
 from fleet.db import clock
-from jobs.api.serializers import AppliedSerializer, GangRoleSerializer, ReasonSerializer, ShortSerializer
+from jobs.api.serializers import GangRoleSerializer, ReasonSerializer, ShortSerializer
+from jobs.api.submission.answers import AppliedSerializer
 from jobs.api.submission.bodies import PARSERS
 from jobs.api.submission.manifests import MANIFESTS, allowed_documents
 from jobs.services.submission import previews

@@ -111,9 +111,7 @@ class JobEventHandler:
             _handle_missing_copy(cluster_id, key, now)
 
     def expected(self, cluster_id: int, resource: Resource) -> Collection[Key]:
-        """The attempts whose copies were recorded as sent: each was created before that, so that a list that is requested now
-        has it. Which of the two is older is not a matter of clocks, which differ and step.
-        """
+        """The attempts whose copies were recorded as sent, which a list that is requested now has, whatever clocks say."""
         matching = Work.objects.filter(
             cluster_id=cluster_id,
             api_version=resource.api_version,
