@@ -163,6 +163,7 @@ def test_it_adds_a_passkey_and_signs_in_with_it(page, axe, north):
     home = page.url.replace("127.0.0.1", "localhost").removesuffix("/access")
     page.goto(home)
     sign_in_by_form(page)
+    expect(page.get_by_role("heading", name="Fleet", level=1)).to_be_visible()
     page.goto(f"{home}/access")
     page.get_by_label("Name of a new passkey").fill("laptop")
     page.get_by_role("button", name="Add a passkey").click()

@@ -63,8 +63,8 @@ def test_a_server_side_apply_after_a_client_side_one_takes_the_fields_over(ada):
     ada.says("apply", "-f", "-", given=text)
     assert "Warning" not in ada.says("apply", "--server-side", "-f", "-", given=text)
     shown = json.loads(ada.says("get", "pytorchjob", "llama", "-ojson", "--show-managed-fields"))
-    managers = [(entry["manager"], entry["operation"]) for entry in shown["metadata"]["managedFields"]]
-    assert managers == [("kubectl", "Apply"), ("kubectl-last-applied", "Apply")]
+    managers = {(entry["manager"], entry["operation"]) for entry in shown["metadata"]["managedFields"]}
+    assert managers == {("kubectl", "Apply"), ("kubectl-last-applied", "Apply")}
     said = ada.says("apply", "--server-side", "-f", "-", given=pytorch_job("llama"))
     assert "Warning" not in said and Job.objects.get().labels == {}
 
