@@ -302,6 +302,9 @@ class NewTokenSerializer(serializers.Serializer[Any]):
     expires_in_s = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, help_text="else as long as CONVOY_TOKEN_MAX_S allows"
     )
+    or_shorter = serializers.BooleanField(
+        required=False, help_text="end with the token in use where that ends earlier, and not be refused"
+    )
     scope = ScopeSerializer(required=False, allow_null=True, help_text="else everything its user may do")
 
     def to_internal_value(self, data: Any) -> Any:
@@ -323,6 +326,7 @@ def new_token(request: Request) -> dict[str, Any]:
         "scope": None if scope is None else token_scopes.from_json(scope),
         "by": request.auth,
         "minted_by": request.user,
+        "or_shorter": body.validated_data.get("or_shorter", False),
     }
 
 

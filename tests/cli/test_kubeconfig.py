@@ -36,6 +36,16 @@ def test_it_writes_one_that_kubectl_works_with(convoy, settings, tmp_path):
     assert timedelta(hours=1) < left <= timedelta(hours=2)
 
 
+def test_its_token_ends_with_a_short_sign_in_unless_a_longer_life_is_asked_for(convoy, admin):
+    row, convoy.env["CONVOY_TOKEN"] = access.mint(admin, "login", life=timedelta(hours=12), now=timezone.now())
+    said = convoy("kubeconfig", "-o", "-")
+    assert said.code == 0, said.err
+    assert Token.objects.latest("pk").ends_at == row.ends_at
+    refused = convoy("kubeconfig", "-o", "-", "--token-life", "30d")
+    assert refused.code != 0 and "a token mints none that lasts longer" in refused.err
+    assert Token.objects.latest("pk").parent_id == row.pk and Token.objects.filter(parent=row).count() == 1
+
+
 def test_it_writes_one_without_a_token_that_asks_the_command_line_for_it(convoy, settings, tmp_path):
     with served(tmp_path) as kubectl:
         settings.CONVOY_KUBE_PORT = kubectl.port

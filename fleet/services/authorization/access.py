@@ -242,11 +242,13 @@ def mint(
     scope: Scope | None = None,
     by: Any = None,
     minted_by: Any = None,
+    or_shorter: bool = False,
 ) -> tuple[Token, str]:
     """A new token and its text, which is kept nowhere and cannot be had again.
 
     ``by`` is the token that the caller came in with, if any: what it mints ends with it, and may do no more. ``minted_by`` is
-    the calling user. Without a life the token lasts as long as it may.
+    the calling user. Without a life the token lasts as long as it may; with ``or_shorter`` a life is the most, and otherwise
+    one that is too long is refused.
     """
     most = timedelta(seconds=settings.CONVOY_ACCESS.token_max_s)
     if not name or len(name) > 63:
@@ -255,7 +257,7 @@ def mint(
         raise invalid("expires_in_s", f"must be between 1 and {int(most.total_seconds())} (CONVOY_TOKEN_MAX_S)")
     expires_at = now + (most if life is None else life)
     if isinstance(by, Token):
-        scope, expires_at = _bounded(by, scope, expires_at, is_stated=life is not None)
+        scope, expires_at = _bounded(by, scope, expires_at, exactly=life is not None and not or_shorter)
     limits = (scope or token_scopes.WHOLE).as_json()
     text = TOKEN_PREFIX + secrets.token_urlsafe(32)
     about: dict[str, Any] = {
@@ -276,7 +278,7 @@ def mint(
     return row, text
 
 
-def _bounded(by: Token, scope: Scope | None, expires_at: datetime, *, is_stated: bool) -> tuple[Scope, datetime]:
+def _bounded(by: Token, scope: Scope | None, expires_at: datetime, *, exactly: bool) -> tuple[Scope, datetime]:
     """No wider and no longer than the token that mints it."""
     own = token_scopes.from_json(by.scope)
     scope = own if scope is None else scope
@@ -284,7 +286,7 @@ def _bounded(by: Token, scope: Scope | None, expires_at: datetime, *, is_stated:
         raise Forbidden(f"a token mints none that may do more than it: the scope of the one in use is {own}")
     if expires_at <= by.ends_at:
         return scope, expires_at
-    if is_stated:
+    if exactly:
         raise Forbidden(
             f"a token mints none that lasts longer: the one in use ends {by.ends_at:%Y-%m-%d %H:%M} UTC; ask for a shorter one,"
             " or sign in with a password"

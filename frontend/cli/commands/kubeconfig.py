@@ -14,6 +14,7 @@ from frontend.cli import human, session
 from frontend.cli.problems import Problem, usage
 
 PARTS = ("clusters", "users", "contexts")
+DEFAULT_LIFE = "30d"
 EXEC_API = "client.authentication.k8s.io/v1"
 
 
@@ -24,8 +25,12 @@ def kubeconfig(
     ] = "",
     name: Annotated[str, typer.Option("--context", help="The name of the context.")] = "convoy",
     life: Annotated[
-        str, typer.Option("--token-life", help="How long the token is valid, such as 12h or 30d; at most a year.")
-    ] = "30d",
+        str,
+        typer.Option(
+            "--token-life",
+            help="How long the token is valid, such as 12h. Default: 30d, or until the token that you are signed in with ends.",
+        ),
+    ] = "",
     namespace: Annotated[str, typer.Option("-n", "--namespace", help="The namespace of the context.")] = "",
     by_exec: Annotated[
         bool, typer.Option("--exec", help="Write no token: kubectl runs `convoy credential` to get it.")
@@ -36,13 +41,14 @@ def kubeconfig(
     if by_exec:
         return _write_exec(run, output, name, namespace)
     try:
-        life_s = int(human.seconds(life))
+        life_s = int(human.seconds(life or DEFAULT_LIFE))
     except ValueError as e:
         raise usage(f"--token-life {life} is not a duration", "write it as 90s, 12h or 30d") from e
     path = None if output == "-" else _path(output)
     present = _read(path) if path else {}
     server = run.api.get("kubernetes/")
-    token = run.api.post("tokens/", {"name": f"kubectl on {socket.gethostname()}"[:63], "expires_in_s": life_s})
+    about = {"name": f"kubectl on {socket.gethostname()}"[:63], "expires_in_s": life_s, "or_shorter": not life}
+    token = run.api.post("tokens/", about)
     document = merged(present, name, _entries(server, {"token": str(token["token"])}, namespace))
     if path is None:
         return run.screen.yaml(document)

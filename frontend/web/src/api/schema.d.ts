@@ -3494,6 +3494,8 @@ export interface components {
             name: string;
             /** @description else as long as CONVOY_TOKEN_MAX_S allows */
             expires_in_s?: number | null;
+            /** @description end with the token in use where that ends earlier, and not be refused */
+            or_shorter?: boolean;
             /** @description else everything its user may do */
             scope?: components["schemas"]["ScopeRequest"] | null;
         };
