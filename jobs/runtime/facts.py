@@ -1,8 +1,8 @@
-"""What the logs of torchrun and dlrover say of a training: rendezvous, restarts, node checks, stragglers, checkpoints.
+"""What the logs of a training say of it: rendezvous, restarts, node checks, stragglers, checkpoints.
 
-Both write one JSON object a line if the environment asks for it (``PET_EVENT_LOG_HANDLER=console`` for torchrun,
-``DLROVER_EVENT_EVENT_EXPORTER=CONSOLE`` and ``DLROVER_EVENT_TEXT_FORMATTER=JSON`` for dlrover), so that no script changes. A
-tenant writes its own log: what it says is shown and decides nothing.
+torchrun and dlrover write one JSON object a line if the environment asks for it (``PET_EVENT_LOG_HANDLER=console``;
+``DLROVER_EVENT_EVENT_EXPORTER=CONSOLE`` and ``DLROVER_EVENT_TEXT_FORMATTER=JSON``), so that no script changes;
+``convoy_runtime`` writes its own. A tenant writes its own log: what it says is shown and decides nothing.
 """
 
 import re
@@ -85,6 +85,8 @@ def _of_line(line: str) -> Iterable[Fact]:
         return ()
     if name.startswith("torchelastic."):
         return _of_torchrun(name, event)
+    if name == "convoy.checkpoint":
+        return _of_checkpoint(event)
     reader = _DLROVER.get(name)
     # The end of a span repeats what its beginning states.
     return reader(event) if reader and event.get("event_type") != "BEGIN" else ()
@@ -110,6 +112,15 @@ def _of_torchrun(name: str, event: Mapping[str, Any]) -> Iterable[Fact]:
         message=_error_of(metadata.get("raw_error")),
     )
     return [fact]
+
+
+def _of_checkpoint(event: Mapping[str, Any]) -> Iterable[Fact]:
+    """As `convoy_runtime.saved` writes it. What is no step is no checkpoint."""
+    step, tier = number(event.get("step")), text(event.get("tier"))
+    if step is None:
+        return ()
+    at, rank, took = lines.moment(event.get("at")), number(event.get("rank")), seconds(event.get("seconds"))
+    return [Fact(Kind.CHECKPOINT, at=at, rank=rank, step=step, tier=tier, seconds=took, ok=True)]
 
 
 def _epoch(at: float) -> datetime | None:
@@ -254,7 +265,13 @@ def _with_true_steps(facts: list[Fact]) -> list[Fact]:
 
     So the step of each is the one that the next line names. The last one goes on at the distance of the two before it.
     """
-    places = [n for n, fact in enumerate(facts) if fact.kind is Kind.CHECKPOINT and fact.tier == "memory"]
+    places = [
+        n
+        for n, fact in enumerate(facts)
+        if fact.kind is Kind.CHECKPOINT
+        and fact.tier == "memory"
+        and fact.rank is None  # those of convoy_runtime have one
+    ]
     steps = [facts[place].step or 0 for place in places]
     if len(steps) < 2:
         return facts

@@ -43,6 +43,8 @@ BLOCKS = {
     "docs/quota-time.md 2": "a part of a document",
     "docs/quotas.md 1": "applied by the commands of docs/quota-tree.md, as tree.yaml",
     "docs/quotas.md 2": "what a command prints",
+    "docs/runtime.md 1": "a script with parts left out; tests/convoy_runtime calls all functions",
+    "docs/runtime.md 2": "lines of a log, read from a process by tests/convoy_runtime/test_watching.py",
     "docs/threat-model.md 1": "a drawing",
 }
 """Blocks of other languages than shell, on pages that are followed."""

@@ -133,6 +133,16 @@ def test_a_hostile_line_yields_nothing_that_is_out_of_bounds(line):
         )
 
 
+def test_it_reads_the_checkpoints_that_a_script_reports_itself_with_their_own_steps():
+    said = [
+        {"at": "2026-11-26T04:05:06.789Z", "rank": 0, "world_size": 4, "step": step, "tier": "memory", "seconds": 0.02}
+        for step in (5, 10)
+    ]
+    log = "\n".join(json.dumps({"name": "convoy.checkpoint", **each}) for each in [*said, {"step": "x"}, {"tier": 3}])
+    read = [(fact.kind, fact.step, fact.tier, fact.seconds, fact.ok, fact.rank) for fact in facts.read(log, "w0")]
+    assert read == [(facts.Kind.CHECKPOINT, step, "memory", 0.02, True, 0) for step in (5, 10)]
+
+
 def test_a_log_full_of_events_is_read_in_a_moment():
     log = "\n".join([dlrover("#rendezvous", "END", round=1)] * 2500)
     started = time.process_time()
