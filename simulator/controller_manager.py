@@ -7,6 +7,7 @@ from pathlib import Path
 from fleet.kube.resources import NODES
 from fleet.member import discovery
 from fleet.member.client import MemberClient, Object
+from simulator import addons
 from simulator.machinery.clock import Clock
 from simulator.machinery.controller import Cluster, Controller
 from simulator.node.devices import Devices
@@ -34,6 +35,8 @@ class Shape:
     """The image of a scheduler pod to show, such as ``koord-scheduler:v1.6.0``. Empty: there is no such pod."""
     api_host: str = ""
     """A name in the API server's certificate that pods use for it. Empty: the cluster's name."""
+    installed: tuple[Object, ...] = ()
+    """What an administrator has installed there: `simulator.addons`."""
 
 
 class ControllerManager:
@@ -79,6 +82,7 @@ class ControllerManager:
             controller.start()
         if self._shape.scheduler:
             show_scheduler(self._client, self._shape.scheduler, self._cluster.clock.now())
+        addons.create(self._client, self._shape.installed)
 
     def leave(self) -> None:
         """Makes the informers end at their next event from the server. Call it before the server stops."""

@@ -9,28 +9,33 @@ import logging
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
-from simulator import fault_parser
+from simulator import addons, fault_parser
+from simulator.addons import BadManifest
 from simulator.fault_parser import BadFault, Fault
 from simulator.faults_control import ControlServer
 from simulator.machinery.clock import WallClock
+from simulator.machinery.objects import Object
 from simulator.member import SimulatedMember
 from simulator.scenario import Player
-from simulator.shape import BadShape, FleetPlan, parse
+from simulator.shape import BadShape, FleetPlan, MemberPlan, parse
 
 
 class Fleet:
     """The members of one process, by name."""
 
-    def __init__(self, home: Path, plan: FleetPlan) -> None:
+    def __init__(self, home: Path, plan: FleetPlan, folder: Path) -> None:
+        """``folder``: of the file that describes the members. Raises `BadManifest`."""
         self.members = {
             member.name: SimulatedMember(
                 member.name,
                 home / member.name,
-                member.shape,
+                replace(member.shape, installed=tuple(_installed(member, folder))),
                 time_scale=plan.time_scale,
                 start_delay_s=plan.start_delay_s,
                 version=member.version,
@@ -58,6 +63,10 @@ class Fleet:
         return self.members[name].disturb(fault)
 
 
+def _installed(member: MemberPlan, folder: Path) -> Iterator[Object]:
+    return (each for file in member.manifests for each in addons.read(folder / file))
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m simulator.main", description=__doc__)
     parser.add_argument("--home", type=Path, required=True, help="the folder that keeps the members' state")
@@ -67,8 +76,9 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
         plan = parse(options.config.read_text())
+        fleet = Fleet(options.home, plan, options.config.parent)
         steps = fault_parser.scenario(options.scenario.read_text()) if options.scenario else []
-    except (OSError, BadShape, BadFault) as e:
+    except (OSError, BadShape, BadFault, BadManifest) as e:
         print(e, file=sys.stderr)
         return 2
     stop = threading.Event()
@@ -79,7 +89,6 @@ def main(arguments: list[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     options.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fleet = Fleet(options.home, plan)
     control = ControlServer(options.home, lambda member, words: fleet.disturb(member, fault_parser.parse(words)))
     player = Player(steps, fleet.disturb, WallClock(plan.time_scale))
     try:

@@ -10,6 +10,7 @@ members:
     labels: {}
     serves: {mpijobs.kubeflow.org: v1, tfjobs.kubeflow.org: ""}   # another version; not at all
     scheduler: koord-scheduler:v1.6.0   # the image its scheduler is seen to run; without: it is not seen
+    manifests: [supervisor.yaml]        # files beside this one, of what is installed there from the start
     pools:
       - {name: gpu, count: 4, cpu: "96", memory: 1Ti, gpus: 8, gpuModel: A100, labels: {}, taints: []}
 """
@@ -37,6 +38,7 @@ class MemberPlan:
     version: str
     shape: Shape
     serves: dict[str, str]
+    manifests: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def parse(text: str) -> FleetPlan:
 
 
 def _member(entry: Any, where: str) -> MemberPlan:
-    _only(entry, where, "name", "version", "region", "zone", "labels", "serves", "scheduler", "pools")
+    _only(entry, where, "name", "version", "region", "zone", "labels", "serves", "scheduler", "manifests", "pools")
     name = str(entry.get("name") or "")
     if not name.replace("-", "").isalnum() or name != name.lower():
         raise BadShape(f"{where}.name: {name!r} is not lower-case letters, digits and dashes")
@@ -78,7 +80,10 @@ def _member(entry: Any, where: str) -> MemberPlan:
     serves = {str(name): str(version or "") for name, version in (entry.get("serves") or {}).items()}
     pools = tuple(_pool(pool, f"{where}.pools[{i}]") for i, pool in enumerate(entry.get("pools") or []))
     shape = Shape(pools, labels, str(entry.get("scheduler") or ""))
-    return MemberPlan(name, str(entry.get("version") or VERSION), shape, serves)
+    manifests = entry.get("manifests") or []
+    if not isinstance(manifests, list):
+        raise BadShape(f"{where}.manifests: {manifests!r} is not a list of files")
+    return MemberPlan(name, str(entry.get("version") or VERSION), shape, serves, tuple(map(str, manifests)))
 
 
 def _pool(entry: Any, where: str) -> Pool:

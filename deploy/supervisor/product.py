@@ -1,5 +1,6 @@
 """The product as a list of processes: what each runs, what it waits for, and how its readiness is known."""
 
+import os
 import shutil
 import signal
 import sys
@@ -12,6 +13,7 @@ from deploy.supervisor.child import Spec
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LONGEST_SOCKET = 100
+PROCESS_PATHS = "CONVOY_PROCESS_PATHS"
 FLEET_FILE = ROOT / "deploy" / "demo" / "fleet.yaml"
 
 
@@ -163,9 +165,15 @@ def _simulator(plan: Plan) -> Spec:
         "simulator",
         _python("-m", "simulator.main", "--home", str(folder), "--config", str(FLEET_FILE)),
         probes.serves_kubeconfigs(folder, plan.simulated),
-        _env(plan) | {"CONVOY_FLEET_FILE": str(plan.home / "run" / "fleet.json")},
+        _env(plan) | {"CONVOY_FLEET_FILE": str(plan.home / "run" / "fleet.json"), PROCESS_PATHS: _sources()},
         death_signal=signal.SIGTERM,
     )
+
+
+def _sources() -> str:
+    """What pods may read: the packages from which the supervisor of elastic jobs runs in a member, and what is set."""
+    packages = [str(ROOT / name) for name in ("fleet", "jobs", "supervisor")]
+    return os.pathsep.join([*filter(None, [os.environ.get(PROCESS_PATHS)]), *packages])
 
 
 def _life(plan: Plan) -> Spec:

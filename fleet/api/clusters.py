@@ -29,6 +29,7 @@ from fleet.api.serializers import (
     JoinSerializer,
     NodeLabelsSerializer,
     NodeSerializer,
+    ReclaimSerializer,
     ShortLivedTokensSerializer,
 )
 from fleet.db import clock
@@ -54,6 +55,8 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         "drain": "cordon",
         "silence": "cordon",
         "revive": "cordon",
+        "reclaim": "cordon",
+        "give_back": "cordon",
     }
     permission_classes = [ByRole]
     queryset = Cluster.objects.defer("access")
@@ -214,6 +217,24 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         overwrite = change["overwrite"]
         labels = node_labels.change(cluster, node, change["labels"], overwrite=overwrite, by=by, now=now)
         return Response({"labels": labels, "overwrite": overwrite})
+
+    @extend_schema(
+        request=ReclaimSerializer, responses={204: None}, summary="Let a simulated member's node be reclaimed"
+    )
+    @action(detail=True, methods=["post"], url_path="nodes/(?P<node>[^/]+)/reclaim")
+    def reclaim(self, request: Request, name: str, node: str) -> Response:
+        """As the market of a spot pool does it: a taint with the deadline, then the node is gone with what runs on it."""
+        body = ReclaimSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        by, notice_s = request.user.get_username(), body.validated_data["notice_s"]
+        rehearsing.reclaim(self.get_object(), node, notice_s, by=by, now=clock.now())
+        return Response(status=204)
+
+    @extend_schema(request=None, responses={204: None}, summary="Let a simulated member's node come back")
+    @reclaim.mapping.delete
+    def give_back(self, request: Request, name: str, node: str) -> Response:
+        rehearsing.give_back(self.get_object(), node, by=request.user.get_username(), now=clock.now())
+        return Response(status=204)
 
     @staticmethod
     def _exclude(cluster: Cluster, node: str, wanted: Mapping[str, Any] | None, by: str, now: datetime) -> None:

@@ -189,6 +189,12 @@ class NodeLabelsSerializer(serializers.Serializer[Any]):
     )
 
 
+class ReclaimSerializer(serializers.Serializer[Any]):
+    notice_s = serializers.FloatField(
+        default=120.0, min_value=0, max_value=3600, help_text="simulated seconds until the node is taken back"
+    )
+
+
 class NodeExclusionSerializer(serializers.ModelSerializer[NodeExclusion]):
     """Why a node takes no new pods of anybody, and until when."""
 

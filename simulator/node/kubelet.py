@@ -35,6 +35,7 @@ from simulator.node.runtime.appetite import Bounds, Look
 from simulator.node.runtime.isolation import Isolation
 from simulator.node.runtime.processes import Process, sweep
 from simulator.node.runtime.sandbox import Sandboxes
+from simulator.node.trainings import SAVED_STEP, Trainings, pace_of
 
 NEVER = float("inf")
 NAMES = "names"
@@ -89,6 +90,7 @@ class Kubelet(Controller):
         self._nodes = cluster.informer(NODES)
         self._runs: dict[str, Run] = {}
         self._failed: dict[str, int] = {}
+        self.trainings = Trainings(home, cluster.clock)
         self._bounds = bounds = bounds or Bounds()
         isolation = isolation or Isolation.of(os.environ, home)
         self._sandboxes = Sandboxes(cluster, home, isolation, subnet=subnet, api_host=api_host, bounds=bounds)
@@ -163,6 +165,7 @@ class Kubelet(Controller):
         now = self.clock.now()
         try:
             behaviour = lifecycle.behaviour(pod)
+            pace_of(pod, self.clock)
         except ValueError as e:
             self._send(pod, lifecycle.unstartable(pod, now=now, words=str(e)))
             return None
@@ -172,6 +175,8 @@ class Kubelet(Controller):
             run.started = parse_stamp(state["running"]["startedAt"])
             if behaviour.process:
                 run.code, run.reason = lifecycle.KILLED, "Error"
+            else:
+                self.trainings.join(pod, now)
         else:
             run.start_at = now + self.clock.real(self._start_delay_s)
             run.restart += "waiting" in state and phase_of(pod) == "Running"
@@ -188,6 +193,8 @@ class Kubelet(Controller):
             if run.start_at > now:
                 return None if run.start_at == NEVER else run.start_at - now
             self._begin(key, run, now)
+            if run.start_at is not None:  # it cannot start now, and is tried again
+                return run.start_at - now
         if run.start_at is None and run.code is None and (ordered := lifecycle.ordered_end(run.pod)):
             run.code, run.message = ordered
             if run.process:
@@ -198,8 +205,8 @@ class Kubelet(Controller):
             return self._end(key, run, now)
         if run.look is not None:
             return self._bound(run, run.look)
-        ends = self._ends(run)
-        return None if ends is None else max(ends - self.clock.now(), 0.0)
+        due = [self._ends(run), self.trainings.checkpoint(run.pod, now)]
+        return min((max(at - self.clock.now(), 0.0) for at in due if at is not None), default=None)
 
     def _bound(self, run: Run, look: Look) -> float | None:
         """Evicts a pod whose process uses up too much of this machine. Returns when to look again."""
@@ -216,6 +223,8 @@ class Kubelet(Controller):
         return None
 
     def _ends(self, run: Run) -> float | None:
+        if (complete := self.trainings.ends_at(run.pod)) is not None:
+            return complete
         if run.behaviour.process or run.behaviour.duration_s is None:
             return None
         return run.started + self.clock.real(run.behaviour.duration_s)
@@ -237,6 +246,8 @@ class Kubelet(Controller):
                 return
             run.look = Look(run.process, self._bounds)
             threading.Thread(target=self._await_process, args=(key, run, run.process), daemon=True).start()
+        else:
+            self._requeue(self.trainings.join(run.pod, now))
         run.unsent = lifecycle.running(
             run.pod,
             now=now,
@@ -246,6 +257,11 @@ class Kubelet(Controller):
             last=run.last,
         )
         self._flush(run)
+
+    def _requeue(self, keys: list[str]) -> None:
+        """Pods that train with one that has come or left end at another time."""
+        for key in keys:
+            self.queue.add(key)
 
     def _await_process(self, key: str, run: Run, process: Process) -> None:
         code = process.wait()
@@ -261,6 +277,7 @@ class Kubelet(Controller):
             self._failed[self._exit_count_key(run.pod)] = self._failed.get(self._exit_count_key(run.pod), 0) + 1
         ended = lifecycle.ended_state(code=code, reason=run.reason, message=run.message, started=run.started, now=now)
         run.process = run.look = None
+        self._requeue(self.trainings.leave(run.pod, now, saved=False))
         if run.evicted or not lifecycle.restarts(run.pod["spec"].get("restartPolicy") or "Always", code):
             run.unsent = lifecycle.finished(run.pod, now=now, restart=run.restart, ended=ended, evicted=run.evicted)
             run.code, run.start_at = None, NEVER
@@ -285,6 +302,7 @@ class Kubelet(Controller):
             self._adopt_lost(key, pod)
         elif run is not None and run.start_at is None:
             run.code, run.reason = lifecycle.KILLED, "NodeLost"
+            self._requeue(self.trainings.leave(run.pod, self.clock.now(), saved=False))
             if run.process:
                 run.process.kill()
 
@@ -310,11 +328,33 @@ class Kubelet(Controller):
                 return run.kill_at - now
             run.process.kill()
             return 0.2
+        if run is not None and (wait_s := self._save(pod, run)):
+            return wait_s
         with contextlib.suppress(MemberMissing):
             self.client.delete(PODS.path(*split_key(key)), uid=uid_of(pod), grace_s=0)
         return None
 
+    def _save(self, pod: Object, run: Run) -> float | None:
+        """A pod that trains saves on SIGTERM, if its grace allows, and says which step. Returns the (real) seconds left."""
+        now = self.clock.now()
+        step = self.trainings.step(pod, now)
+        if step is None:
+            return None
+        saving_s, grace_s = self.trainings.saving_s(pod), float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+        if run.kill_at is None:
+            run.kill_at = now + min(saving_s, grace_s)
+        if run.kill_at > now:
+            return run.kill_at - now
+        if saving_s <= grace_s:
+            path = PODS.path(namespace_of(pod), name_of(pod))
+            note = {"uid": uid_of(pod), "annotations": {SAVED_STEP: str(step)}}
+            with contextlib.suppress(MemberMissing):
+                self.client.merge_patch(path, {"metadata": note})
+        self._requeue(self.trainings.leave(pod, now, saved=saving_s <= grace_s))
+        return None
+
     def _cleanup(self, key: str, run: Run) -> None:
+        self._requeue(self.trainings.leave(run.pod, self.clock.now(), saved=False))
         if run.process:
             run.process.kill()
         if run.behaviour.process:

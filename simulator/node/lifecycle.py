@@ -3,7 +3,8 @@
 Annotations of a pod: ``convoy.dev/duration`` ("90s", simulated), ``convoy.dev/exit-code`` ("1"),
 ``convoy.dev/exit-code-times`` ("2": fails that often, then ends with 0), ``convoy.dev/run`` ("process": a real process).
 ``convoy.dev/end`` ("1 words"), written on a running pod, ends it with that code, as its own program would have.
-Without a duration a pod of a Job or a training job runs 10 simulated minutes, any other until it is deleted.
+Without a duration a pod of a Job or a training job runs 10 simulated minutes, any other until it is deleted; one that trains
+by steps (`trainings`) until its job has made them.
 """
 
 import re
@@ -17,6 +18,7 @@ DURATION = "convoy.dev/duration"
 EXIT_CODE = "convoy.dev/exit-code"
 EXIT_CODE_TIMES = "convoy.dev/exit-code-times"
 END = "convoy.dev/end"
+STEP = "convoy.dev/step-seconds"
 
 JOB_DURATION_S = 600.0
 BACKOFF_FIRST_S, BACKOFF_MOST_S, BACKOFF_FORGET_S = 10.0, 300.0, 600.0
@@ -53,7 +55,8 @@ def seconds(text: str) -> float:
 def behaviour(pod: Object) -> Behaviour:
     notes = annotations_of(pod)
     owner = owner_of(pod)
-    default = JOB_DURATION_S if owner and str(owner["kind"]).endswith("Job") else None
+    brief = owner and str(owner["kind"]).endswith("Job") and STEP not in notes
+    default = JOB_DURATION_S if brief else None
     times = notes.get(EXIT_CODE_TIMES)
     return Behaviour(
         duration_s=seconds(notes[DURATION]) if DURATION in notes else default,

@@ -5,13 +5,17 @@ from pathlib import Path
 from fleet.kube.resources import PODS
 from simulator.machinery.clock import parse_stamp
 from simulator.machinery.controller import Cluster
-from simulator.machinery.objects import Object, is_finished, name_of, phase_of, restarts_of
+from simulator.machinery.objects import Object, annotations_of, is_finished, name_of, phase_of, restarts_of
 from simulator.node import lifecycle, trainlog
 from simulator.node.kubelet import Kubelet
 from simulator.node.runtime.processes import log_path
 
 LARGEST = 256 << 20
 """Of one reading of a process's output: twice what evicts its pod."""
+
+
+SETTLED_S = 0.2
+"""What is younger may still get a line in front of it."""
 
 
 class Logs:
@@ -53,6 +57,11 @@ class Logs:
 
     def _lines(self, pod: Object, started: float, until: float) -> bytes:
         step_s = self._clock.real(trainlog.STEP_S)
+        training = self._kubelet.trainings.of_log(pod) if lifecycle.STEP in annotations_of(pod) else None
+        if training is not None:
+            until = min(until, self._clock.now() - SETTLED_S)
+            lines = trainlog.of_training(training, name_of(pod), started=started, until=until, step_real_s=step_s / 5)
+            return "".join(f"{line}\n" for line in lines).encode()
         lines = trainlog.lines(name_of(pod), started=started, until=until, step_real_s=step_s)
         return "".join(f"{line}\n" for line in lines).encode()
 

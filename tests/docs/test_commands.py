@@ -49,6 +49,10 @@ PLACEHOLDERS = {"docs/development/debugging.md": {"JOB": "pytorch-test"}}
 STAYS = {".venv/bin/python -m simulator.main --home /tmp/lab --config fleet.yaml": "simulated members are ready"}
 """What goes on beside the commands after it, and how it says that it is ready."""
 AFTER = {
+    ".venv/bin/convoy apply -f deploy/demo/elastic.yaml": ".venv/bin/convoy wait elastic --for Running --timeout=180s",
+    ".venv/bin/convoy cluster reclaim spot --job elastic --notice=30s": (
+        "timeout 60 sh -c 'until .venv/bin/convoy notices elastic | grep elastic-worker; do sleep 1; done'"
+    ),
     "kubectl apply -f deploy/demo/tensorboard.yaml": f"{RUNS.format('tensorboard')} && {READY.format('tensorboard')}",
 }
 """What a reader waits for before the next command."""

@@ -73,7 +73,7 @@ def test_it_is_reached_in_a_folder_with_a_very_long_name(tmp_path: Path) -> None
 
 
 def test_it_takes_one_member_away_and_leaves_the_other(tmp_path: Path) -> None:
-    fleet = Fleet(tmp_path, parse(CONFIG))
+    fleet = Fleet(tmp_path, parse(CONFIG), tmp_path)
     fleet.start()
     try:
         clients = {name: MemberClient(member.access()) for name, member in fleet.members.items()}

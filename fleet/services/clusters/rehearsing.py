@@ -32,11 +32,24 @@ def revive(cluster: Cluster, *, by: str, now: datetime) -> None:
     _record_event(cluster, "RevivedOnPurpose", f"{by} let the simulated cluster answer again", now)
 
 
-def _disturb(cluster: Cluster, fault: str) -> None:
+def reclaim(cluster: Cluster, node: str, notice_s: float, *, by: str, now: datetime) -> None:
+    """The provider of a simulated member takes a node back, with so much notice (simulated seconds)."""
+    _disturb(cluster, "reclaim", node, f"{notice_s:.3f}")
+    message = f"{by} let node {node} of the simulated cluster be reclaimed, with {notice_s:g} s of notice"
+    _record_event(cluster, "ReclaimedOnPurpose", message, now)
+
+
+def give_back(cluster: Cluster, node: str, *, by: str, now: datetime) -> None:
+    """The node is there again; a reclaim whose time is not over is called off."""
+    _disturb(cluster, "node-up", node)
+    _record_event(cluster, "GivenBackOnPurpose", f"{by} let node {node} of the simulated cluster come back", now)
+
+
+def _disturb(cluster: Cluster, *fault: str) -> None:
     if not cluster.simulated:
         raise Conflict(f"{cluster.name} is no simulated cluster: only those can be broken on purpose")
     try:
-        answer = _asked(Path(settings.CONVOY_SIMULATOR), {"member": cluster.name, "words": [fault]})
+        answer = _asked(Path(settings.CONVOY_SIMULATOR), {"member": cluster.name, "words": fault})
     except (OSError, ValueError) as e:
         raise Unavailable("the simulator does not answer: is it running?") from e
     if not answer.get("ok"):
@@ -58,4 +71,5 @@ def _asked(home: Path, request: dict[str, object]) -> dict[str, object]:
 
 
 def _record_event(cluster: Cluster, reason: str, message: str, now: datetime) -> None:
-    events.record(clusters.change(cluster), reason, message, now, warning=reason == "SilencedOnPurpose")
+    warning = reason in ("SilencedOnPurpose", "ReclaimedOnPurpose")
+    events.record(clusters.change(cluster), reason, message, now, warning=warning)

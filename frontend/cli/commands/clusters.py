@@ -11,8 +11,8 @@ from frontend.cli.arena import jobs, reading
 from frontend.cli.client import Item, at
 from frontend.cli.commands import get, nodes, whatif
 from frontend.cli.output import bar
-from frontend.cli.problems import Exit, Problem, usage
-from frontend.cli.session import DEFAULT_NAMESPACE
+from frontend.cli.problems import Exit, Problem, missing, usage
+from frontend.cli.session import DEFAULT_NAMESPACE, Session
 
 PER_MINUTE = "convoy.dev/evictions-per-minute"
 """Label: at what pace jobs leave a cluster."""
@@ -164,6 +164,55 @@ def include(
     """Place pods on an excluded node of a cluster again."""
     session.session_of(context).api.patch(at("clusters", name, "nodes", node), {"exclude": None})
     session.session_of(context).screen.line(f"node/{node} takes pods again")
+
+
+@app.command()
+def reclaim(
+    context: typer.Context,
+    name: Name,
+    node: Annotated[str, typer.Argument(help="A node of the cluster. Or name a job with --job.")] = "",
+    job: Annotated[
+        str, typer.Option(help="Instead: the one under this job's last pod; with --back, its last reclaimed.")
+    ] = "",
+    notice: Annotated[str, typer.Option(help="How long before its pods hear of it, such as 60s.")] = "120s",
+    back: Annotated[bool, typer.Option("--back", help="Bring the node back instead.")] = False,
+    namespace: session.Namespace = DEFAULT_NAMESPACE,
+) -> None:
+    """Take a node of a simulated cluster back, as the market of spot nodes does. A real cluster is refused."""
+    run = session.session_of(context)
+    if bool(node) == bool(job):
+        raise usage("name a node, or a job", f"for example: convoy cluster reclaim {name} --job llama --notice=60s")
+    node = node or (_reclaimed_under if back else _node_of)(run, job, namespace, name)
+    path = f"{at('clusters', name, 'nodes', node)}reclaim/"
+    if back:
+        run.api.delete(path)
+        run.screen.line(f"node/{node} is back")
+        return
+    try:
+        notice_s = human.seconds(notice)
+    except ValueError as e:
+        raise usage(f"--notice: {notice!r} is not a duration", "for example: --notice=60s") from e
+    run.api.post(path, {"notice_s": notice_s})
+    run.screen.line(f"node/{node} is reclaimed in {human.duration(notice_s)}")
+    run.screen.note(f"`convoy cluster reclaim {name} {node} --back` brings it back")
+
+
+def _node_of(run: Session, job: str, namespace: str, cluster: str) -> str:
+    """The node of the job's last pod in the cluster: the pod that a smaller size would lose first."""
+    pods = run.api.list(session.job_path(session.job(run.api, job, namespace), "pods"))
+    there = [pod for pod in pods if pod["node"] and pod["cluster"] == cluster and pod["phase"] == "Running"]
+    if not there:
+        raise missing(f"no pod of {job} runs in cluster {cluster}")
+    return str(max(there, key=lambda pod: (pod["attempt"], pod["index"]))["node"])
+
+
+def _reclaimed_under(run: Session, job: str, namespace: str, cluster: str) -> str:
+    """The node of which the job was given notice last."""
+    notices = run.api.get(session.job_path(session.job(run.api, job, namespace), "notices"))
+    there = [notice for notice in notices if notice["node"] and notice["cluster"] == cluster]
+    if not there:
+        raise missing(f"no node of cluster {cluster} was reclaimed under {job}")
+    return str(max(there, key=lambda notice: notice["at"])["node"])
 
 
 @app.command()

@@ -23,7 +23,8 @@ from simulator.node.runtime import launcher
 SETTING = "CONVOY_PROCESS_PODS"
 PATHS = "CONVOY_PROCESS_PATHS"
 FLEET_FILE = "CONVOY_FLEET_FILE"
-DEFAULT_NAMESPACES = "default"
+DEFAULT_NAMESPACES = ("default", "arena-system")
+"""Where people try jobs, and where a member's supervisor of elastic jobs runs."""
 SYSTEM = (
     "/usr",
     "/bin",
@@ -44,7 +45,7 @@ NOT_LINUX = f"{CANNOT}: it does not run Linux"
 class Policy:
     """The namespaces in which the administrator allows pods to run as processes."""
 
-    namespaces: frozenset[str] = frozenset({DEFAULT_NAMESPACES})
+    namespaces: frozenset[str] = frozenset(DEFAULT_NAMESPACES)
     asked: bool = False
     """Whether the administrator set it explicitly. Then it applies even if the fleet has real clusters."""
     fleet_file: Path | None = None
@@ -52,7 +53,7 @@ class Policy:
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> "Policy":
-        words = environ.get(SETTING, DEFAULT_NAMESPACES).replace(",", " ").split()
+        words = environ.get(SETTING, ",".join(DEFAULT_NAMESPACES)).replace(",", " ").split()
         file = environ.get(FLEET_FILE)
         return cls(frozenset(words) - {"off"}, SETTING in environ, Path(file) if file else None)
 

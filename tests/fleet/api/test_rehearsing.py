@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from fleet.models import Event
+from simulator import fault_parser
 
 SILENCE, REVIVE = "/api/v1/clusters/north/silence/", "/api/v1/clusters/north/revive/"
 
@@ -65,3 +66,31 @@ def test_it_says_when_the_simulator_is_gone(north, as_admin, settings, tmp_path)
 @pytest.mark.django_db
 def test_it_lets_only_those_break_it_who_may_cordon_it(north, as_editor, as_viewer, simulator):
     assert (as_editor.post(SILENCE).status_code, as_viewer.post(REVIVE).status_code, simulator) == (403, 403, [])
+
+
+NODE = "/api/v1/clusters/north/nodes/north-gpu-0/reclaim/"
+
+
+@pytest.mark.django_db
+def test_it_reclaims_a_node_of_a_simulated_cluster_with_notice_and_brings_it_back(north, as_admin, simulator):
+    assert as_admin.post(NODE, {"notice_s": 45}, format="json").status_code == 204
+    assert as_admin.post(NODE).status_code == 204
+    assert as_admin.delete(NODE).status_code == 204
+    words = [["reclaim", "north-gpu-0", "45.000"], ["reclaim", "north-gpu-0", "120.000"], ["node-up", "north-gpu-0"]]
+    assert [each["words"] for each in simulator] == words
+    assert all(fault_parser.parse(each).target == "north-gpu-0" for each in words)
+    assert "north-gpu-0" in Event.objects.get(reason="ReclaimedOnPurpose", message__contains="45 s").message
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("notice_s", [-1, 3601, "soon", None])
+def test_it_refuses_a_notice_that_no_market_gives(north, as_admin, simulator, notice_s):
+    answer = as_admin.post(NODE, {"notice_s": notice_s}, format="json")
+    assert (answer.status_code, simulator) == (422, [])
+    assert "notice_s" in answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_it_reclaims_no_node_of_a_real_cluster_and_for_nobody_who_may_not_cordon(north, as_admin, as_editor):
+    assert (as_admin.post(NODE).status_code, as_admin.delete(NODE).status_code) == (409, 409)
+    assert as_editor.post(NODE).status_code == 403

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.kube.resources import NODES
+from fleet.kube.resources import NODES, PODS
 from simulator.fault_parser import BadFault, parse
 from tests.simulator.casting import calling, expect, member, nodes, phases, pytorch_job, submit, until
 
@@ -32,3 +32,21 @@ def test_it_says_so_then_goes_with_its_pods_and_comes_back_without_the_word(tmp_
 def test_it_refuses_a_node_that_is_not_there(tmp_path: Path) -> None:
     with member(tmp_path) as made, pytest.raises(BadFault):
         made.disturb(parse(["reclaim", "nowhere"]))
+
+
+def test_a_pod_that_trains_saves_on_sigterm_and_the_others_go_on_from_there(tmp_path: Path) -> None:
+    notes = {"step_seconds": "1", "save_seconds": "20"}
+    with member(tmp_path / "north") as made, calling(made) as client:
+        submit(client, pytorch_job(gpus=1, workers=2, **notes))
+        expect(client, "llama", "Running")
+        path = PODS.path("default", "llama-worker-1")
+        client.merge_patch(path, {"metadata": {"finalizers": ["example.com/looked-at"]}})
+        client.delete(path, grace_s=30)
+        log, _ = made.read("default", "llama-worker-0", 0)
+        until(lambda: b"llama-worker-1 saved step" in made.read("default", "llama-worker-0", 0)[0])
+        assert made.read("default", "llama-worker-0", 0)[0].startswith(log)
+        step = client.get(path)["metadata"]["annotations"]["convoy.dev/saved-step"]
+        assert (
+            f"saved step {step} and left: 2 workers go on from step {step}".encode()
+            in made.read("default", "llama-worker-0", 0)[0]
+        )

@@ -342,6 +342,30 @@ export interface paths {
         patch: operations["clusters_nodes_partial_update"];
         trace?: never;
     };
+    "/api/v1/clusters/{name}/nodes/{node}/reclaim/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a simulated member's node be reclaimed
+         * @description As the market of a spot pool does it: a taint with the deadline, then the node is gone with what runs on it.
+         */
+        post: operations["clusters_nodes_reclaim_create"];
+        /**
+         * Let a simulated member's node come back
+         * @description What `ByRole` asks of a view.
+         */
+        delete: operations["clusters_nodes_reclaim_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{name}/revive/": {
         parameters: {
             query?: never;
@@ -4476,6 +4500,14 @@ export interface components {
             /** @description of a failure: the program, its memory, its node ... */
             cause?: "CodeError" | "DataError" | "OutOfMemory" | "Infrastructure" | "Evicted" | "MemberRefused" | "CopyRemoved" | "Unknown";
         };
+        ReclaimRequest: {
+            /**
+             * Format: double
+             * @description simulated seconds until the node is taken back
+             * @default 120
+             */
+            notice_s: number;
+        };
         Reclaimed: {
             /** @description empty when it is not the caller's to see */
             id: string;
@@ -5665,6 +5697,54 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["NodeLabels"];
                 };
+            };
+        };
+    };
+    clusters_nodes_reclaim_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReclaimRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["ReclaimRequest"];
+                "multipart/form-data": components["schemas"]["ReclaimRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    clusters_nodes_reclaim_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
