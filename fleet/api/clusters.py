@@ -196,7 +196,8 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
     def nodes(self, request: Request, name: str) -> Response:
         nodes = self.get_object().nodes.select_related("cluster").defer("cluster__access").order_by("name")
         page = viewsets.GenericViewSet.paginate_queryset(self, nodes)
-        return self.get_paginated_response(NodeSerializer(supply.attach_exclusions(page or ()), many=True).data)
+        rows = supply.attach_exclusions(page or (), access.sees(request.user))
+        return self.get_paginated_response(NodeSerializer(rows, many=True).data)
 
     @extend_schema(
         request=NodeLabelsSerializer, responses=NodeLabelsSerializer, summary="Label a member's node, or exclude it"
@@ -274,7 +275,7 @@ class NodeViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Node])
 
     def paginate_queryset(self, queryset: Any) -> Any:
         page = super().paginate_queryset(queryset)
-        return page if page is None else supply.attach_exclusions(page)
+        return page if page is None else supply.attach_exclusions(page, access.sees(self.request.user))
 
 
 class EventFilter(django_filters.FilterSet):

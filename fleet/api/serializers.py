@@ -204,6 +204,17 @@ class NodeExclusionSerializer(serializers.ModelSerializer[NodeExclusion]):
         read_only_fields = fields
 
 
+class NodeJobExclusionSerializer(serializers.ModelSerializer[NodeExclusion]):
+    """Why a node takes no new pods of one job, and until when."""
+
+    job = serializers.CharField(read_only=True, help_text="namespace and name")
+
+    class Meta:
+        model = NodeExclusion
+        fields = ("job", "reason", "message", "since", "until")
+        read_only_fields = fields
+
+
 class NodeGpuAmountSerializer(serializers.Serializer[Node]):
     """GPUs and other accelerators of a node, of all resources together."""
 
@@ -227,6 +238,13 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
     excluded = NodeExclusionSerializer(
         source="exclusion", read_only=True, allow_null=True, default=None, help_text="null: it takes pods"
     )
+    excluded_for = NodeJobExclusionSerializer(
+        source="job_exclusions",
+        many=True,
+        read_only=True,
+        default=list,
+        help_text="jobs that do not meet it for a while, of namespaces that the caller reads; the latest 20",
+    )
 
     class Meta:
         model = Node
@@ -241,7 +259,9 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
             "allocatable",
             "requested",
             "gpus",
+            "problem",
             "excluded",
+            "excluded_for",
         )
         read_only_fields = fields
 

@@ -5,13 +5,14 @@ jobs a cluster has is asked through the reverse name of the jobs' own foreign ke
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from django.db.models import Count, Exists, OuterRef
 
 from fleet.core import devices
 from fleet.models import Cluster, Hold, Node, NodeExclusion
+from fleet.services.clusters import node_exclusions
 
 STARTING = ("Placed", "Dispatched")
 
@@ -47,14 +48,17 @@ def attach(clusters: Iterable[Cluster]) -> list[Cluster]:
     return rows
 
 
-def attach_exclusions(nodes: Iterable[Node]) -> list[Node]:
-    """The same nodes, each with its ``exclusion``: why it takes no pods of anybody, or None."""
+def attach_exclusions(nodes: Iterable[Node], sees: Callable[[str], bool]) -> list[Node]:
+    """The same nodes, each with its ``exclusion``, why it takes no pods of anybody, or None, and its ``job_exclusions``.
+
+    ``sees`` says of whose namespaces the jobs are shown.
+    """
     rows = list(nodes)
-    clusters = {node.cluster_id for node in rows}
-    excluded = NodeExclusion.objects.filter(ended_at=None, job_uid=None, cluster__in=clusters).order_by()
-    known = {(row.cluster_id, row.node): row for row in excluded}
+    known, of_jobs = node_exclusions.of_nodes(rows), node_exclusions.of_jobs_on(rows, sees)
     for node in rows:
-        node.exclusion = known.get((node.cluster_id, node.name))  # type: ignore[attr-defined]  # for the serializer
+        place = node.cluster_id, node.name
+        node.exclusion = known.get(place)  # type: ignore[attr-defined]  # for the serializer
+        node.job_exclusions = of_jobs.get(place, [])  # type: ignore[attr-defined]  # for the serializer
     return rows
 
 

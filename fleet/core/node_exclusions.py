@@ -21,6 +21,8 @@ class ExclusionReason(StrEnum):
     """The log of a job shows a fault of a GPU or its links: believed for that job only."""
     REPEATED_FAULTS = "RepeatedFaults"
     """It failed several times within a while, by the member's word."""
+    NODE_PROBLEM = "NodeProblem"
+    """Its own conditions or taints say that it is faulty (`fleet.core.node_problems`)."""
     OPERATOR = "Operator"
 
 
@@ -67,6 +69,11 @@ def after_clock_step(lease: Lease, now: datetime) -> Lease:
     if ahead <= timedelta():
         return lease
     return replace(lease, since=now, until=lease.until - ahead, fault_at=min(lease.fault_at, now))
+
+
+def most_with_problems(nodes: int) -> int:
+    """How many nodes of a cluster may be excluded for what they say of themselves: beyond, a monitor is more likely wrong."""
+    return max(nodes // 2, 1)
 
 
 def most_excluded(nodes: int, settings: NodeExclusionSettings) -> int:

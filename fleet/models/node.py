@@ -14,6 +14,8 @@ class Node(models.Model):
     unschedulable = models.BooleanField(default=False)
     address = models.CharField(max_length=64, blank=True)
     """Inside its cluster's network: a table of switches knows it by that."""
+    problem = models.CharField(max_length=200, blank=True, default="", db_default="")
+    """What its own conditions and taints say is faulty; empty: nothing."""
     labels = models.JSONField(default=dict)
     taints = models.JSONField(default=list)
     allocatable = models.JSONField(default=dict)
@@ -23,6 +25,7 @@ class Node(models.Model):
     class Meta:
         ordering = ["cluster", "name"]
         constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="node_once_per_cluster")]
+        indexes = [models.Index(fields=["cluster"], condition=~models.Q(problem=""), name="nodes_with_problems")]
 
     def __str__(self) -> str:
         return f"{self.cluster_id}/{self.name}"

@@ -54,5 +54,11 @@ class NodeExclusion(models.Model):
             models.Index(fields=["ended_at"], condition=Q(ended_at__isnull=False), name="node_exclusions_ended"),
         ]
 
+    @property
+    def job(self) -> str:
+        """Namespace and name of the job that it is excluded for, as its evidence has them; empty: for everyone."""
+        latest = self.evidence[-1] if self.evidence and self.job_uid else {}
+        return str(latest.get("job", ""))
+
     def __str__(self) -> str:
         return f"{self.cluster_id}/{self.node}"

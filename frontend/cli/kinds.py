@@ -120,9 +120,16 @@ def _node_state(item: Item, now: datetime) -> str:
 
 
 def _exclusion(item: Item, now: datetime) -> str:
-    """``until 2026-11-26 14:10: failed 3 times within 24 h``."""
-    excluded = item.get("excluded")
-    return f"until {excluded['until'][:16].replace('T', ' ')}: {excluded['message']}" if excluded else ""
+    """``until 2026-11-26 14:10: failed 3 times within 24 h``; of a node that single jobs avoid, the job that it failed last."""
+    if excluded := item.get("excluded"):
+        return _until(excluded)
+    jobs = item.get("excluded_for") or []
+    more = f" (and for {len(jobs) - 1} more)" if len(jobs) > 1 else ""
+    return f"for {jobs[0]['job']} {_until(jobs[0])}{more}" if jobs else ""
+
+
+def _until(excluded: Item) -> str:
+    return f"until {excluded['until'][:16].replace('T', ' ')}: {excluded['message']}"
 
 
 def _node_amount(resource: str) -> Cell:

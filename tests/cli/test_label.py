@@ -44,3 +44,8 @@ def test_it_shows_which_nodes_are_excluded_until_when(server, convoy):
     server.page("nodes/", {**node(), "ready": True, "excluded": excluded})
     shown = convoy("get", "nodes", "-o", "wide").out
     assert "Ready,Excluded" in shown and "until 2026-11-26 14:10: failed 3 times within 24 h" in shown
+    jobs = [{"job": f"vision/{name}", **excluded} for name in ("llama", "bert")]
+    server.page("nodes/", {**node(), "ready": True, "excluded": None, "excluded_for": jobs})
+    shown = convoy("get", "nodes", "-o", "wide").out
+    assert "Ready,Excluded" not in shown
+    assert "for vision/llama until 2026-11-26 14:10: failed 3 times within 24 h (and for 1 more)" in shown

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from fleet.core import units
+from fleet.core import node_problems, units
 from fleet.core.members import marks, pod_details, pod_state
 from fleet.kube import names
 from fleet.kube.quantities import QuantityError
@@ -38,6 +38,8 @@ class ObservedNode:
     allocatable: Amounts
     address: str = ""
     """Inside its cluster's network."""
+    problem: str = ""
+    """What its conditions and taints say is faulty (`fleet.core.node_problems`); empty: nothing."""
 
     @property
     def usable(self) -> bool:
@@ -149,18 +151,20 @@ def _one_line(text: str, limit: int) -> str:
 def node(manifest: Manifest) -> ObservedNode:
     meta, spec, status = _part(manifest, "metadata"), _part(manifest, "spec"), _part(manifest, "status")
     ready = next((c.get("status") for c in status.get("conditions") or [] if c.get("type") == "Ready"), "")
+    taints = [
+        {"key": t.get("key", ""), "value": t.get("value") or "", "effect": t.get("effect", "")}
+        for t in spec.get("taints") or []
+    ]
     inside = (a.get("address") for a in status.get("addresses") or [] if a.get("type") == "InternalIP")
     return ObservedNode(
         name=meta.get("name", ""),
         ready=ready == "True",
         unschedulable=bool(spec.get("unschedulable")),
         labels=dict(meta.get("labels") or {}),
-        taints=[
-            {"key": t.get("key", ""), "value": t.get("value") or "", "effect": t.get("effect", "")}
-            for t in spec.get("taints") or []
-        ],
+        taints=taints,
         allocatable=_amounts(status.get("allocatable")),
         address=str(next(inside, None) or "")[:64],
+        problem=node_problems.problem_of(status.get("conditions"), taints),
     )
 
 

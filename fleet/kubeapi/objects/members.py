@@ -48,6 +48,10 @@ class MemberKind(Kind):
     def render(self, row: Any) -> Object:
         """The object without a version."""
 
+    def complete(self, rows: Iterable[Any]) -> Iterable[Any]:
+        """The rows with what is shown of them and kept elsewhere."""
+        return rows
+
     @abstractmethod
     def position(self, key: Key) -> Sequence[object]:
         """The values of the row with this key in the columns of the order."""
@@ -68,7 +72,7 @@ class MemberKind(Kind):
         position = self.position(after) if after else None
         while True:
             chunk = list(rows[:CHUNK]) if position is None else list(islice(self._behind(rows, position), CHUNK))
-            for row in with_clusters(chunk, clusters):
+            for row in self.complete(with_clusters(chunk, clusters)):
                 yield at_version(self.render(row), version)
             if len(chunk) < CHUNK:
                 return
@@ -94,7 +98,7 @@ class MemberKind(Kind):
         last = {entry.object_uid: entry for entry in entries if entry.kind == Cluster.__name__}
         rows = self.rows().filter(cluster__uid__in=[uid for uid, e in last.items() if e.action != Action.DELETED])
         changes, known = [], set(but)
-        for row in with_clusters(rows[:_MOST], {}) if last else ():
+        for row in self.complete(with_clusters(rows[:_MOST], {})) if last else ():
             shown = self.render(row)
             metadata = shown["metadata"]
             if metadata["uid"] not in known:

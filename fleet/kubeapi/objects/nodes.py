@@ -2,7 +2,7 @@
 
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -18,7 +18,8 @@ from fleet.kube.tables import Column, at
 from fleet.kubeapi.objects import members
 from fleet.kubeapi.objects.kinds import Change, stamp
 from fleet.kubeapi.objects.members import CLUSTER_COLUMN, MemberKind, is_stale, silence_message
-from fleet.models import Node
+from fleet.models import Node, NodeExclusion
+from fleet.services.clusters import node_exclusions
 from fleet.services.members import member_objects
 
 _THEIRS = (
@@ -37,11 +38,19 @@ class Nodes(MemberKind):
     columns = (
         Column("Status", lambda shown, now: _status_word(shown)),
         CLUSTER_COLUMN,
+        Column("Excluded", lambda shown, now: _exclusion_of(shown) or "<none>", wide=True),
         Column("Internal-IP", lambda shown, now: at(".status.addresses[0].address")(shown) or "<none>", wide=True),
     )
 
     def rows(self) -> QuerySet[Any]:
         return Node.objects.all()
+
+    def complete(self, rows: Iterable[Any]) -> Iterable[Any]:
+        nodes = list(rows)
+        excluded = node_exclusions.of_nodes(nodes)
+        for node in nodes:
+            node.exclusion = excluded.get((node.cluster_id, node.name))
+        return nodes
 
     def position(self, key: Key) -> Sequence[object]:
         hub = key[1]
@@ -60,7 +69,9 @@ class Nodes(MemberKind):
         shown = {
             (cluster, row.name): self.render(row)
             for cluster, names in wanted.items()
-            for row in member_objects.with_clusters(self.rows().filter(cluster__name=cluster, name__in=names), {})
+            for row in self.complete(
+                member_objects.with_clusters(self.rows().filter(cluster__name=cluster, name__in=names), {})
+            )
         }
         changes = []
         for (cluster, name), entry in last.items():
@@ -82,13 +93,15 @@ class Nodes(MemberKind):
             "spec": {key: value for key, value in spec.items() if value},
             "status": {
                 "allocatable": {name: _quantity(name, amount) for name, amount in row.allocatable.items()},
-                "conditions": [_readiness(row)],
+                "conditions": list(_conditions(row)),
                 "addresses": [*addresses, {"type": "Hostname", "address": row.name}],
                 "nodeInfo": _NODE_INFO,
             },
         }
 
 
+_EXCLUDED = "Excluded"
+"""Condition of a node that the ledger of faulty nodes takes out of the placement, for everyone."""
 _NODE_INFO = dict.fromkeys(
     ("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion",
      "machineID", "operatingSystem", "osImage", "systemUUID"), ""
@@ -98,6 +111,16 @@ _NODE_INFO = dict.fromkeys(
 
 def _uid(cluster_uid: str, name: str) -> str:
     return str(uuid.uuid5(uuid.UUID(cluster_uid), name))
+
+
+def _conditions(row: Node) -> Iterator[Object]:
+    yield _readiness(row)
+    exclusion: NodeExclusion | None = getattr(row, "exclusion", None)
+    if exclusion is not None:
+        words = node_exclusions.words(exclusion.until, exclusion.message)
+        since = stamp(exclusion.since)
+        yield {"type": _EXCLUDED, "status": "True", "reason": exclusion.reason, "message": words,
+               "lastTransitionTime": since}  # fmt: skip
 
 
 def _readiness(row: Node) -> Object:
@@ -117,4 +140,11 @@ def _status_word(shown: Object) -> str:
     ready = at('.status.conditions[?(@.type=="Ready")].status')(shown)
     word = {"True": "Ready", "False": "NotReady"}.get(str(ready), "Unknown")
     word = f"{word},SchedulingDisabled" if (shown.get("spec") or {}).get("unschedulable") else word
+    word = f"{word},Excluded" if _exclusion_of(shown) else word
     return f"{word} (stale)" if is_stale(shown) else word
+
+
+def _exclusion_of(shown: Object) -> str:
+    """Until when it takes no pods of anybody and why; empty: it does."""
+    conditions = (shown.get("status") or {}).get("conditions") or []
+    return next((str(each["message"]) for each in conditions if each["type"] == _EXCLUDED), "")

@@ -5,7 +5,8 @@ as a line of a log, is reported for the tenant's own job: a row for everyone nee
 in the sweep (`settle`), which announces each end, so that the scheduler, which follows the journal, needs no clock of its own.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,10 +15,18 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from fleet.changes import events, journal
-from fleet.core.node_exclusions import ExclusionReason, Lease, after_clock_step, extended, most_excluded
+from fleet.core.node_exclusions import (
+    ExclusionReason,
+    Lease,
+    after_clock_step,
+    extended,
+    length,
+    most_excluded,
+    most_with_problems,
+)
 from fleet.db import isolation
 from fleet.errors import NotFound, invalid
 from fleet.models import Cluster, Node, NodeExclusion
@@ -30,6 +39,8 @@ APART = timedelta(minutes=10)
 """Faults of a node that lie closer together are one: a node that is lost takes all its jobs with it."""
 LONGEST_BY_HAND = timedelta(days=90)
 _BATCH = 500
+_MOST_JOBS = 20
+"""Jobs that are shown of one node, those that it failed last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +75,32 @@ def for_jobs(uids: Iterable[UUID]) -> dict[UUID, tuple[tuple[str, str, str], ...
         if uid is not None:
             avoided[uid] = (*avoided.get(uid, ()), (cluster, node, words(until, message)))
     return avoided
+
+
+def of_nodes(nodes: Iterable[Node]) -> dict[tuple[int, str], NodeExclusion]:
+    """(cluster, node) -> the exclusion for everyone that is in force, of these nodes."""
+    known = list(nodes)
+    if not known:
+        return {}
+    rows = in_force().filter(job_uid__isnull=True, cluster__in={node.cluster_id for node in known}).order_by()
+    if len(known) == 1:
+        rows = rows.filter(node=known[0].name)
+    return {(row.cluster_id, row.node): row for row in rows}
+
+
+def of_jobs_on(nodes: Iterable[Node], sees: Callable[[str], bool]) -> dict[tuple[int, str], list[NodeExclusion]]:
+    """(cluster, node) -> the exclusions for single jobs that are in force, of jobs in namespaces that the caller sees."""
+    names = defaultdict(set)
+    for node in nodes:
+        names[node.cluster_id].add(node.name)
+    rows = in_force().filter(job_uid__isnull=False, cluster__in=names).order_by("-fault_at")
+    rows = rows.filter(node__in=set().union(*names.values()))
+    shown: dict[tuple[int, str], list[NodeExclusion]] = defaultdict(list)
+    for row in rows:
+        place = row.cluster_id, row.node
+        if len(shown[place]) < _MOST_JOBS and sees(row.job.partition("/")[0]):
+            shown[place].append(row)
+    return shown
 
 
 def words(until: datetime, message: str) -> str:
@@ -159,13 +196,36 @@ def labels_of(cluster: Cluster, node: str) -> dict[str, str]:
 
 
 def settle(now: datetime) -> None:
-    """Ends leases that are over, and forgets what was long ago. A lease that a wrong clock began is set right."""
+    """Excludes nodes that say they are faulty, ends leases that are over, and forgets what was long ago.
+
+    A lease that a wrong clock began is set right.
+    """
+    _exclude_with_problems(now)
     step = Q(until__lte=now) | Q(since__gt=now)
     due = list(in_force().filter(step).select_related("cluster").order_by("until")[:_BATCH])
     isolation.each("node_exclusions.settle", due, partial(_settle, now=now), now)
     old = now - timedelta(seconds=settings.CONVOY_NODE_EXCLUSIONS.memory_s)
     ended = NodeExclusion.objects.filter(ended_at__lt=old, fault_at__lt=old)
     ended.filter(Q(allowed_until=None) | Q(allowed_until__lt=now)).delete()
+
+
+def _exclude_with_problems(now: datetime) -> None:
+    """For everyone, unless a person lets the node take pods, or most nodes of its cluster say the same of themselves."""
+    faulty = Node.objects.exclude(problem="").order_by()
+    if not (clusters_of := set(faulty.values_list("cluster", flat=True).distinct())):
+        return
+    counted = Node.objects.filter(cluster__in=clusters_of).order_by().values_list("cluster")
+    counts = counted.annotate(Count("pk"), with_problem=Count("pk", filter=~Q(problem="")))
+    believed = [pk for pk, nodes, with_problem in counts if with_problem <= most_with_problems(nodes)]
+    same = NodeExclusion.objects.filter(cluster=OuterRef("cluster"), node=OuterRef("name"), job_uid=None)
+    known = same.filter(Q(ended_at=None) | Q(allowed_until__gt=now)).order_by()
+    nodes = faulty.filter(~Exists(known), cluster__in=believed).select_related("cluster").order_by("pk")[:_BATCH]
+    isolation.each("node_exclusions.problems", list(nodes), partial(_exclude_for_problem, now=now), now)
+
+
+def _exclude_for_problem(node: Node, now: datetime) -> None:
+    key = f"{node.problem[:150]} {now.isoformat()}"
+    report(node.cluster, node.name, Fault(key, now, ExclusionReason.NODE_PROBLEM, node.problem), now)
 
 
 def exist() -> bool:
@@ -182,11 +242,20 @@ def _settle(exclusion: NodeExclusion, now: datetime) -> None:
     lease = after_clock_step(_lease(row), now)
     if lease != _lease(row):
         row.since, row.until, row.fault_at = lease.since, lease.until, lease.fault_at
-    if not lease.is_over(now):
-        row.save(update_fields=["since", "until", "fault_at"])
-        _announce(row, now)
+    if lease.is_over(now) and _still_has_problem(row):
+        row.until = now + length(row.faults, settings.CONVOY_NODE_EXCLUSIONS)
+    elif lease.is_over(now):
+        _end(row, f"node {row.node} takes pods again", now)
         return
-    _end(row, f"node {row.node} takes pods again", now)
+    row.save(update_fields=["since", "until", "fault_at"])
+    _announce(row, now)
+
+
+def _still_has_problem(row: NodeExclusion) -> bool:
+    """Whether the node goes on saying what it is excluded for."""
+    if row.reason != ExclusionReason.NODE_PROBLEM:
+        return False
+    return Node.objects.filter(cluster=row.cluster_id, name=row.node).exclude(problem="").exists()
 
 
 def _end(row: NodeExclusion, message: str, now: datetime) -> None:

@@ -28,7 +28,7 @@ from fleet.services.clusters import clusters
 from fleet.services.logs import recording
 from fleet.services.logs.recording import ENDED
 
-_NODE_FIELDS = ("ready", "unschedulable", "address", "labels", "taints", "allocatable", "requested")
+_NODE_FIELDS = ("ready", "unschedulable", "address", "problem", "labels", "taints", "allocatable", "requested")
 _POD_FIELDS = (
     "uid", "job_uid", "attempt", "role", "index", "node", "phase", "ready_containers", "containers", "restarts", "reason",
     "message", "created_at", "started_at", "exit_code", "disruption", "running_since", "details", "state",
@@ -308,6 +308,7 @@ def _node_row(cluster_id: int, name: str, stand: NodeState) -> Node:
         ready=seen.ready,
         unschedulable=seen.unschedulable,
         address=seen.address,
+        problem=seen.problem,
         labels=seen.labels,
         taints=seen.taints,
         allocatable=seen.allocatable,
@@ -366,5 +367,5 @@ def _pod_seen(row: Pod) -> ObservedPod:
 
 
 def _node_state(row: Node) -> NodeState:
-    seen = ObservedNode(row.name, row.ready, row.unschedulable, row.labels, row.taints, row.allocatable, row.address)
-    return seen, row.requested
+    facts = row.labels, row.taints, row.allocatable, row.address, row.problem
+    return ObservedNode(row.name, row.ready, row.unschedulable, *facts), row.requested

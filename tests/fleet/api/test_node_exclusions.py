@@ -1,9 +1,16 @@
 """Excluded nodes over REST: shown to everybody who reads nodes, made and lifted by fleet admins, and audited."""
 
-import pytest
+from uuid import uuid4
 
+import pytest
+from django.utils import timezone
+
+from fleet.core.node_exclusions import ExclusionReason
 from fleet.models import AuditEntry, Event, NodeExclusion
+from fleet.services.clusters import node_exclusions
+from fleet.services.clusters.node_exclusions import Fault
 from tests.support import books
+from tests.support.people import client_of, person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 URL = "/api/v1/clusters/north/nodes/node/"
@@ -45,3 +52,18 @@ def test_only_admins_may_and_only_for_a_while_and_only_nodes_that_are_there(as_a
     assert patch(as_admin, URL.replace("/node/", "/none/"), exclude={"hours": 1}).status_code == 404
     assert patch(as_admin, URL.replace("/node/", "/none/"), exclude=None).status_code == 404
     assert not NodeExclusion.objects.exists()
+
+
+def test_jobs_that_do_not_meet_a_node_are_shown_to_those_who_read_their_namespace(as_admin, north):
+    now = timezone.now()
+    for namespace in ("vision", "speech"):
+        job = {"job": f"{namespace}/llama", "attempt": 1}
+        fault = Fault("k", now, ExclusionReason.GPU_FAULT, f"{namespace}: Xid 79", job)
+        node_exclusions.report(north, "node", fault, now, uuid4())
+    reader = client_of(person("tina", ("viewer", "vision")))
+    for url in ("/api/v1/nodes/", "/api/v1/clusters/north/nodes/"):
+        [node] = reader.get(url).json()["results"]
+        [shown] = node["excluded_for"]
+        assert (shown["job"], shown["reason"], shown["message"]) == ("vision/llama", "GpuFault", "vision: Xid 79")
+        assert node["excluded"] is None and "speech" not in str(node)
+        assert len(as_admin.get(url).json()["results"][0]["excluded_for"]) == 2

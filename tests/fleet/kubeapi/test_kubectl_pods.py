@@ -6,8 +6,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from fleet.core.node_exclusions import ExclusionReason
 from fleet.models import Cluster, Grant
-from fleet.services.clusters import clusters
+from fleet.services.clusters import clusters, node_exclusions
+from fleet.services.clusters.node_exclusions import Fault
 from tests.fleet.kubeapi.builders import Member, a_pod
 from tests.support.kubectl import served
 from tests.support.people import person
@@ -213,6 +215,11 @@ def test_it_watches_nodes(ada, north):
         assert watching.stdout.readline().split()[:3] == ["MODIFIED", "n1.north", "NotReady"]
         north.node("n2")
         assert watching.stdout.readline().split()[:3] == ["ADDED", "n2.north", "Ready"]
+        fault = Fault("k", timezone.now(), ExclusionReason.INFRASTRUCTURE, "failed 3 times")
+        node_exclusions.report(north.row, "n2", fault, timezone.now())
+        assert watching.stdout.readline().split()[:3] == ["MODIFIED", "n2.north", "Ready,Excluded"]
+        assert "failed 3 times" in ada.says("describe", "node", "n2.north")
+        assert "UTC: failed 3 times" in ada.says("get", "node", "n2.north", "-owide")
         north.lose_node("n1")
         assert watching.stdout.readline().split()[:2] == ["DELETED", "n1.north"]
 

@@ -3548,8 +3548,11 @@ export interface components {
                 [key: string]: number;
             };
             readonly gpus: components["schemas"]["NodeGpuAmount"];
+            readonly problem: string;
             /** @description null: it takes pods */
             readonly excluded: components["schemas"]["NodeExclusion"] | null;
+            /** @description jobs that do not meet it for a while, of namespaces that the caller reads; the latest 20 */
+            readonly excluded_for: components["schemas"]["NodeJobExclusion"][];
         };
         NodeDevices: {
             cluster: string;
@@ -3589,6 +3592,17 @@ export interface components {
             /** @description by all pods, Convoy's and others */
             requested: number;
             pods: components["schemas"]["PodOnNode"][];
+        };
+        /** @description Why a node takes no new pods of one job, and until when. */
+        NodeJobExclusion: {
+            /** @description namespace and name */
+            readonly job: string;
+            readonly reason: string;
+            readonly message: string;
+            /** Format: date-time */
+            readonly since: string;
+            /** Format: date-time */
+            readonly until: string;
         };
         NodeLabels: {
             /** @description null removes a label */
