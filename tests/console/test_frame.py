@@ -136,3 +136,25 @@ def test_it_copies_where_the_browser_has_no_clipboard(page, north):
     go(page, "/audit")
     page.get_by_role("textbox", name="Who", exact=True).press("Control+v")
     expect(page.get_by_role("textbox", name="Who", exact=True)).to_have_value("convoy get clusters")
+
+
+def test_it_can_be_used_on_a_telephone(page, busy, axe):
+    sign_in(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    rooms = page.get_by_role("navigation")
+    assert page.get_by_role("main").bounding_box()["y"] <= 90
+    expect(rooms.get_by_role("link")).to_have_count(0)
+    for key, room in (("Enter", "Jobs"), ("Space", "Quotas"), ("Enter", "Fleet")):
+        page.get_by_role("button", name="Menu").press(key)
+        link = rooms.get_by_role("link", name=room)
+        link.click()
+        expect(page.get_by_role("heading", name=room, level=1)).to_be_visible()
+        expect(link).to_be_hidden()
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.get_by_role("button", name="Menu").click()
+    expect(rooms.get_by_role("link")).to_have_count(10)
+    assert axe(page) == []
+    page.keyboard.press("Escape")
+    expect(rooms.get_by_role("link")).to_have_count(0)
+    for name in ("Search", "Live", "ada"):
+        expect(page.get_by_role("button", name=name).first).to_be_in_viewport(ratio=1)

@@ -13,7 +13,7 @@ import { Panel } from '../ui/Panel.tsx';
 import { ErrorText } from '../ui/ServerText.tsx';
 
 export default function LoginPage() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [query] = useSearchParams();
   const { data: me } = useQuery(meQuery);
   const port = Number(query.get('port'));
@@ -24,11 +24,11 @@ export default function LoginPage() {
     },
   });
   const name = query.get('name') ?? '';
-  if (!name || !query.get('challenge')) return <Empty title={t('login.incomplete')}>{t('login.again')}</Empty>;
+  if (!name || !query.get('challenge')) return <Empty title={t('deferred:login.incomplete')}>{t('deferred:login.again')}</Empty>;
   return (
-    <Panel title={t('login.title')}>
-      <p>{t('login.body', { username: me?.username ?? '', name })}</p>
-      <p className="cv-soft">{t('login.warning')}</p>
+    <Panel title={t('deferred:login.title')}>
+      <p>{t('deferred:login.body', { username: me?.username ?? '', name })}</p>
+      <p className="cv-soft">{t('deferred:login.warning')}</p>
       {error && (
         <Alert color="red" role="alert">
           <ErrorText error={error} />
@@ -36,13 +36,13 @@ export default function LoginPage() {
       )}
       {!data && (
         <Button onClick={() => mutate()} loading={isPending}>
-          {t('login.allow')}
+          {t('deferred:login.allow')}
         </Button>
       )}
-      {data && isPort(port) && <p role="status">{t('login.sent')}</p>}
+      {data && isPort(port) && <p role="status">{t('deferred:login.sent')}</p>}
       {data && !isPort(port) && (
         <Group role="status" gap="xs">
-          {t('login.copy')} <code className="cv-mono">{data.code}</code> <CopyText text={data.code} />
+          {t('deferred:login.copy')} <code className="cv-mono">{data.code}</code> <CopyText text={data.code} />
         </Group>
       )}
     </Panel>

@@ -17,19 +17,19 @@ import { isReachable } from './totals.ts';
 const BY: ColourBy[] = ['job', 'queue', 'namespace', 'fragments'];
 
 export function GpuMap({ name, cluster }: { name: string; cluster: Cluster | undefined }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [by, setBy] = useState<ColourBy>('job');
   const { data, error, refetch } = useQuery(gpuMapQuery(name));
   return (
-    <Panel title={t('map.title')}>
+    <Panel title={t('deferred:map.title')}>
       <StaleNote cluster={cluster} />
       <div className={classes['bar']}>
         <SegmentedControl
           size="xs"
-          aria-label={t('map.colour')}
+          aria-label={t('deferred:map.colour')}
           value={by}
           onChange={(next) => setBy(BY.find((each) => each === next) ?? 'job')}
-          data={BY.map((value) => ({ value, label: t(`map.by.${value}`) }))}
+          data={BY.map((value) => ({ value, label: t(`deferred:map.by.${value}`) }))}
         />
         {data && (!cluster || isReachable(cluster)) && <Gangs nodes={data.nodes} />}
       </div>
@@ -42,14 +42,14 @@ export function GpuMap({ name, cluster }: { name: string; cluster: Cluster | und
 }
 
 function Gangs({ nodes }: { nodes: NodeGpus[] }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const fits = largestGangs(nodes);
   return (
-    <p className={classes['gangs']} title={t('map.byGpusAlone')}>
-      {t('map.fitsNow')}
+    <p className={classes['gangs']} title={t('deferred:map.byGpusAlone')}>
+      {t('deferred:map.fitsNow')}
       {fits.map(({ size, pods }) => (
         <span key={size} data-none={pods === 0}>
-          <strong>{pods}</strong> × {t('map.podsOf', { count: size })}
+          <strong>{pods}</strong> × {t('deferred:map.podsOf', { count: size })}
         </span>
       ))}
     </p>
@@ -57,10 +57,10 @@ function Gangs({ nodes }: { nodes: NodeGpus[] }) {
 }
 
 function Domain({ domain, nodes, by }: { domain: string; nodes: NodeGpus[]; by: ColourBy }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
-    <section className={classes['domain']} aria-label={domain || t('map.noDomain')}>
-      <h3>{domain || t('map.noDomain')}</h3>
+    <section className={classes['domain']} aria-label={domain || t('deferred:map.noDomain')}>
+      <h3>{domain || t('deferred:map.noDomain')}</h3>
       <div className={classes['nodes']}>
         {nodes.map((node) => (
           <NodeBox key={node.name} node={node} by={by} />
@@ -71,13 +71,13 @@ function Domain({ domain, nodes, by }: { domain: string; nodes: NodeGpus[]; by: 
 }
 
 function NodeBox({ node, by }: { node: NodeGpus; by: ColourBy }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const free = node.ready ? Math.max(node.gpus - node.requested, 0) : 0;
   return (
     <article className={classes['node']} data-off={!node.ready || node.unschedulable} aria-label={node.name}>
       <p>
         <span title={`${node.name} ${node.model}`}>{node.name}</span>
-        <span className="cv-numbers">{t('map.freeOf', { free, total: node.gpus })}</span>
+        <span className="cv-numbers">{t('deferred:map.freeOf', { free, total: node.gpus })}</span>
       </p>
       <div className={classes['cells']}>
         {cellsOf(node, by).map((cell, i) => (
@@ -89,10 +89,10 @@ function NodeBox({ node, by }: { node: NodeGpus; by: ColourBy }) {
 }
 
 function CellBox({ cell: { look, pod, key } }: { cell: Cell }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const shared = { className: classes['cell'] ?? '', 'data-look': look, 'data-hue': key ? hueOf(key) : undefined };
   if (!pod || pod.id === '') {
-    return <span {...shared} data-fragment={key === 'fragment'} title={t(`map.look.${pod ? 'stranger' : look}`)} />;
+    return <span {...shared} data-fragment={key === 'fragment'} title={t(`deferred:map.look.${pod ? 'stranger' : look}`)} />;
   }
   const label = `${pod.namespace}/${pod.name} ${pod.role} ${pod.index} · ${pod.queue || '–'}`;
   return <Link to={`/jobs/${pod.id}`} {...shared} title={label} aria-label={label} />;

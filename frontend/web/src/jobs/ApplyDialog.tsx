@@ -19,7 +19,7 @@ import classes from './JobYaml.module.css';
 const COMMANDS = { kubectl: kubectl('apply', '-f', 'file.yaml'), curl: curlFile('apply/', 'file.yaml') };
 
 export function ApplyDialog({ step, job, onClose }: { step: Step; job: JobDetail; onClose: () => void }) {
-  const { t, i18n } = useTranslation();
+  const { t, i18n } = useTranslation(['translation', 'deferred']);
   const client = useQueryClient();
   const go = useGo();
   const text = stringify(step.manifest, { lineWidth: 0 });
@@ -39,7 +39,7 @@ export function ApplyDialog({ step, job, onClose }: { step: Step; job: JobDetail
   return (
     <Modal opened onClose={onClose} title={actionWords(step, 'apply', t)} size={640} closeButtonProps={{ 'aria-label': t('common.close') }}>
       <Text size="sm">{helpWords(step, job, { t, language: i18n.language })}</Text>
-      <Textarea readOnly rows={14} my="sm" aria-label={t('submit.yaml')} value={text} classNames={{ input: classes['text'] ?? '' }} />
+      <Textarea readOnly rows={14} my="sm" aria-label={t('deferred:submit.yaml')} value={text} classNames={{ input: classes['text'] ?? '' }} />
       {preview.error && <Failed error={preview.error} onRetry={() => void preview.refetch()} />}
       {preview.isPending && <Skeleton height={20} aria-busy />}
       {preview.data && <Would preview={preview.data} />}
@@ -61,9 +61,9 @@ export function ApplyDialog({ step, job, onClose }: { step: Step; job: JobDetail
 }
 
 function Would({ preview: { applied } }: { preview: ApplyPreview }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
-    <div role="status" aria-label={t('submit.preview')}>
+    <div role="status" aria-label={t('deferred:submit.preview')}>
       {applied.map(({ kind, namespace, name, action }) => (
         <p key={kind + name}>{t(`help.would.${action}`, { what: `${kind} ${namespace ? `${namespace}/` : ''}${name}` })}</p>
       ))}

@@ -27,20 +27,20 @@ const policiesQuery = (namespace: string) =>
   });
 
 export default function PoliciesPage() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { namespace } = useScope();
   const { data, error, refetch } = useQuery(policiesQuery(namespace));
   const [open, setOpen] = useState<Policy | null>(null);
   return (
     <>
-      <PageHeader title={t('policies.title')} note={data && t('policies.count', { count: data.count })}>
+      <PageHeader title={t('deferred:policies.title')} note={data && t('deferred:policies.count', { count: data.count })}>
         <CopyAs commands={commandsOfPolicies(namespace)} />
       </PageHeader>
       <Panel flush>
         {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
         {data?.count === 0 && (
-          <Empty title={t('policies.none')} icon={Route}>
-            {t('policies.noneBody')} <Link to="/submit">{t('rooms.submit')}</Link>
+          <Empty title={t('deferred:policies.none')} icon={Route}>
+            {t('deferred:policies.noneBody')} <Link to="/submit">{t('rooms.submit')}</Link>
           </Empty>
         )}
         {!(error && !data) && data?.count !== 0 && <PolicyTable rows={data?.results} onOpen={setOpen} />}
@@ -56,16 +56,16 @@ export default function PoliciesPage() {
 }
 
 function PolicyTable({ rows, onOpen }: { rows: Policy[] | undefined; onOpen: (policy: Policy) => void }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
     <DataTable
-      caption={t('policies.title')}
+      caption={t('deferred:policies.title')}
       rows={rows}
       rowKey={({ id }) => id}
       columns={[
         {
           id: 'name',
-          header: t('policies.policy'),
+          header: t('deferred:policies.policy'),
           cell: (policy) => (
             <UnstyledButton className={classes['open']} onClick={() => onOpen(policy)}>
               {policy.name}
@@ -73,10 +73,10 @@ function PolicyTable({ rows, onOpen }: { rows: Policy[] | undefined; onOpen: (po
           ),
         },
         { id: 'kind', header: t('jobs.filter.kind'), cell: ({ kind }) => kind },
-        { id: 'namespace', header: t('jobs.filter.namespace'), cell: ({ namespace }) => namespace || t('policies.everywhere') },
+        { id: 'namespace', header: t('jobs.filter.namespace'), cell: ({ namespace }) => namespace || t('deferred:policies.everywhere') },
         {
           id: 'jobs',
-          header: t('policies.jobs'),
+          header: t('deferred:policies.jobs'),
           align: 'end',
           cell: ({ name, namespace, jobs }) => (
             <Link to={`/jobs?${new URLSearchParams({ policy: name, namespace })}`}>{jobs}</Link>

@@ -55,7 +55,7 @@ export function Editor({ label, text, marks, onChange }: Props) {
 }
 
 function useSuggestions() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const client = useQueryClient();
   const suggest = useMemo(() => {
     const vocabulary = {
@@ -63,9 +63,9 @@ function useSuggestions() {
       place: (apiVersion: string, kind: string, path: readonly string[]) =>
         client.query(placeQuery(apiVersion, kind, path)),
     };
-    return suggestFrom(vocabulary, t('submit.required'));
+    return suggestFrom(vocabulary, t('deferred:submit.required'));
   }, [client, t]);
-  return { suggest, suggestions: t('submit.suggestions') };
+  return { suggest, suggestions: t('deferred:submit.suggestions') };
 }
 
 function diagnosticOf(editor: EditorView, { line, column, message }: Mark): Diagnostic {

@@ -12,11 +12,11 @@ interface Props {
 }
 
 export function FormPanel({ text, onChange }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const forms = readForms(text);
   return (
-    <Panel title={t('submit.form')}>
-      {forms.length === 0 && <p className="cv-soft">{t('submit.noForm')}</p>}
+    <Panel title={t('deferred:submit.form')}>
+      {forms.length === 0 && <p className="cv-soft">{t('deferred:submit.noForm')}</p>}
       {forms.map((form) => (
         <fieldset key={form.index} className={classes['job']}>
           <legend className="cv-hidden">{`${form.kind} ${form.name}`}</legend>
@@ -35,14 +35,14 @@ export function FormPanel({ text, onChange }: Props) {
 }
 
 function JobFields({ form, text, onChange }: Props & { form: JobForm }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
     <div className={classes['head']}>
       {(['name', 'namespace'] as const).map((key) => (
         <TextInput
           key={key}
           size="xs"
-          label={t(`submit.${key}`)}
+          label={t(`deferred:submit.${key}`)}
           value={form[key]}
           placeholder={key === 'namespace' ? 'default' : ''}
           onChange={({ currentTarget: { value } }) => onChange(withValue(text, form.index, ['metadata', key], value))}
@@ -54,7 +54,7 @@ function JobFields({ form, text, onChange }: Props & { form: JobForm }) {
 }
 
 function RoleFields({ role, onField }: { role: RoleField; onField: (field: Field, value: string | number) => void }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const number = (field: 'replicas' | 'gpus', value: number) => (
     <NumberInput
       size="xs"
@@ -63,7 +63,7 @@ function RoleFields({ role, onField }: { role: RoleField; onField: (field: Field
       allowNegative={false}
       clampBehavior="strict"
       max={100_000}
-      label={t(`submit.${field}`)}
+      label={t(`deferred:submit.${field}`)}
       value={value}
       onChange={(next) => typeof next === 'number' && next !== value && onField(field, next)}
     />
@@ -78,7 +78,7 @@ function RoleFields({ role, onField }: { role: RoleField; onField: (field: Field
           <TextInput
             key={field}
             size="xs"
-            label={t(`submit.${field}`)}
+            label={t(`deferred:submit.${field}`)}
             value={role[field]}
             onChange={({ currentTarget: { value } }) => onField(field, value)}
           />
@@ -86,7 +86,7 @@ function RoleFields({ role, onField }: { role: RoleField; onField: (field: Field
       </div>
       <TextInput
         size="xs"
-        label={t('submit.image')}
+        label={t('deferred:submit.image')}
         value={role.image}
         onChange={({ currentTarget: { value } }) => onField('image', value)}
       />

@@ -22,10 +22,10 @@ interface Props {
 }
 
 export function PreviewPanel({ preview, error, broken, busy }: Props) {
-  const { t } = useTranslation();
-  const faults = broken.length > 0 ? broken.map(({ line, message }) => t('submit.atLine', { line, message })) : faultsOf(error);
+  const { t } = useTranslation(['translation', 'deferred']);
+  const faults = broken.length > 0 ? broken.map(({ line, message }) => t('deferred:submit.atLine', { line, message })) : faultsOf(error);
   return (
-    <Panel title={t('submit.preview')}>
+    <Panel title={t('deferred:submit.preview')}>
       <div className={classes['preview']} aria-live="polite" data-busy={busy}>
         {faults.length > 0 && <Faults faults={faults} />}
         {faults.length === 0 && !preview && <Skeleton height={84} radius={6} />}
@@ -42,9 +42,9 @@ function faultsOf(error: Error | null): string[] {
 }
 
 function Faults({ faults }: { faults: string[] }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
-    <Finding tone="bad" title={t('submit.refused')}>
+    <Finding tone="bad" title={t('deferred:submit.refused')}>
       <ul>
         {faults.map((fault) => (
           <li key={fault}>
@@ -57,14 +57,14 @@ function Faults({ faults }: { faults: string[] }) {
 }
 
 function Answer({ preview: { applied, jobs, waiting } }: { preview: ApplyPreview }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const warnings = applied.flatMap((preview) => preview.warnings.map((warning) => `${preview.name}: ${warning}`));
   return (
     <>
       {jobs.map((job) => (
         <JobAnswer key={`${job.kind}/${job.namespace}/${job.name}`} job={job} />
       ))}
-      {jobs.length > 0 && waiting > 0 && <p className="cv-soft">{t('submit.ahead', { count: waiting })}</p>}
+      {jobs.length > 0 && waiting > 0 && <p className="cv-soft">{t('deferred:submit.ahead', { count: waiting })}</p>}
       {jobs.length === 0 && <p>{applied.map(({ kind, name, action }) => t(`help.would.${action}`, { what: `${kind} ${name}` })).join(', ')}</p>}
       {warnings.map((warning) => (
         <div key={warning} className={classes['warning']}>
@@ -76,16 +76,16 @@ function Answer({ preview: { applied, jobs, waiting } }: { preview: ApplyPreview
 }
 
 function JobAnswer({ job }: { job: Outlook }) {
-  const { t, i18n } = useTranslation();
+  const { t, i18n } = useTranslation(['translation', 'deferred']);
   const words = { t, language: i18n.language };
   const placed = job.cluster !== '';
   const title = placed
-    ? t('submit.wouldStart', { name: job.name, cluster: job.cluster })
-    : t('submit.wouldWait', { name: job.name });
+    ? t('deferred:submit.wouldStart', { name: job.name, cluster: job.cluster })
+    : t('deferred:submit.wouldWait', { name: job.name });
   return (
     <Finding tone={placed ? 'good' : 'warn'} title={title}>
       <p className="cv-soft">
-        {t('submit.asks', { amounts: amountsText(job.total, i18n.language), queue: job.leaf || '–', policy: job.policy || '–' })}
+        {t('deferred:submit.asks', { amounts: amountsText(job.total, i18n.language), queue: job.leaf || '–', policy: job.policy || '–' })}
       </p>
       {job.reason && <p>{reasonWords(job.reason, { ...job, cluster: job.cluster || null }, words)}</p>}
       <ul className={classes['clusters']}>

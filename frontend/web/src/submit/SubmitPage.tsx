@@ -34,7 +34,7 @@ const COMMANDS = {
 };
 
 export default function SubmitPage() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const go = useGo();
   const may = useMay('apply');
   const [params] = useSearchParams();
@@ -54,14 +54,14 @@ export default function SubmitPage() {
     [broken, fresh, rested, preview.error],
   );
   const refused = may ? '' : t('jobs.notAllowed');
-  const unready = text.trim() === '' ? t('submit.nothing') : marks.length > 0 ? t('submit.mendFirst') : '';
+  const unready = text.trim() === '' ? t('deferred:submit.nothing') : marks.length > 0 ? t('deferred:submit.mendFirst') : '';
   const obstacle = refused || unready;
   return (
     <>
-      <PageHeader title={t('submit.title')} note={t('submit.note')}>
+      <PageHeader title={t('deferred:submit.title')} note={t('deferred:submit.note')}>
         <Select
           size="xs"
-          aria-label={t('submit.example')}
+          aria-label={t('deferred:submit.example')}
           data={exampleNames}
           value={example}
           onChange={setExample}
@@ -76,7 +76,7 @@ export default function SubmitPage() {
           loading={apply.isPending}
           onClick={() => apply.mutate(text)}
         >
-          {t('submit.send')}
+          {t('deferred:submit.send')}
         </ActionButton>
       </PageHeader>
       <div className={classes['columns']}>
@@ -89,8 +89,8 @@ export default function SubmitPage() {
             busy={!fresh || preview.isFetching}
           />
         </div>
-        <Panel title={t('submit.yaml')} flush>
-          <Editor label={t('submit.yaml')} text={text} marks={marks} onChange={setText} />
+        <Panel title={t('deferred:submit.yaml')} flush>
+          <Editor label={t('deferred:submit.yaml')} text={text} marks={marks} onChange={setText} />
         </Panel>
       </div>
     </>
