@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 Object = dict[str, Any]
@@ -114,6 +115,9 @@ def at(path: str) -> Callable[..., Any]:
     It returns None if the path does not exist.
     """
     steps = list(_STEP.finditer(path))
+    names = [step[1] or step[4] for step in steps]
+    if all(names):
+        return partial(_follow_names, names)
 
     def read(value: Any, _now: object = None) -> Any:
         for step in steps:
@@ -121,6 +125,12 @@ def at(path: str) -> Callable[..., Any]:
         return value
 
     return read
+
+
+def _follow_names(names: Sequence[str], value: Any, _now: object = None) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _follow(value: Any, step: re.Match[str]) -> Any:

@@ -62,10 +62,8 @@ class Jobs(ManifestKind):
 
     def rows(self) -> QuerySet[Any]:
         """Of every version: a name is one job, whichever version it was submitted in, as in one cluster."""
-        rows = Job.objects.filter(
-            kind=self.name, group=registry.group_of(self.served.resource.api_version)
-        ).select_related("cluster")
-        return rows.defer("cluster__access", "cluster__apis", "roles", "total")
+        group = registry.group_of(self.served.resource.api_version)
+        return Job.objects.filter(kind=self.name, group=group).select_related("cluster").only(*_COLUMNS)
 
     def render(self, row: Job) -> Object:
         deleting = stamp(row.deleting_at) if row.deleting_at else None
@@ -116,6 +114,11 @@ _STATED_BY = {
     Phase.FAILED: {"Failed"},
 }
 """Conditions of a member that state the phase; without one of them, the fleet adds its own."""
+_COLUMNS = (
+    *(field.name for field in Job._meta.concrete_fields if field.name not in ("roles", "total")),
+    "cluster__name",
+)
+"""Those of a job that are rendered or written, and of its cluster the name alone: more are most of what a read costs."""
 _LINE = (
     *("name", "namespace", "uid", "resource_version", "generation", "labels", "deleting_at", "cluster__name"),
     *("status", "state", "reason", "attempt", "created_at", "finished_at", "api_version", "kind", "suspended"),

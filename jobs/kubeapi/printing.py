@@ -4,7 +4,6 @@ A member's words stay where they are words for the phase the job is in; else the
 place: a job that waits again is not shown as running somewhere, and one that moves after a failure has not failed.
 """
 
-import copy
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
@@ -16,7 +15,7 @@ from fleet.kube.tables import AGE, Column, age
 from jobs.kinds.base import Kind, Phase
 from jobs.models import Job
 
-_PHASES = {
+_PHASES: Mapping[str, Phase] = {
     Job.State.RUNNING: Phase.RUNNING,
     Job.State.RECLAIMING: Phase.RUNNING,
     Job.State.BACKOFF: Phase.RESTARTING,
@@ -40,17 +39,18 @@ _BATCH = {Phase.CREATED: "Pending", Phase.RESTARTING: "Running", Phase.SUCCEEDED
 
 
 def phase_of(state: str) -> Phase:
-    return _PHASES.get(Job.State(state), Phase.CREATED)
+    return _PHASES.get(state, Phase.CREATED)
 
 
 def with_phase(kind: Kind, status: Mapping[str, Any], phase: Phase) -> Object:
     """The status with the kind's own fields saying ``phase``, and without conditions that contradict it."""
-    printed = copy.deepcopy(dict(status))
+    printed = dict(status)
     for path, words in kind.phase_words.items():
         *parents, last = path.split(".")
         target = printed
         for parent in parents:
-            target = target.setdefault(parent, {})
+            target[parent] = dict(target.get(parent) or {})
+            target = target[parent]
         if target.get(last) not in words.get(phase, ()):
             target[last] = words.get(phase, ("",))[0]
         if not target[last]:

@@ -48,9 +48,11 @@ class Selection:
         return self._fields_match(self.fields, shown)
 
     def _fields_match(self, fields: Selector, shown: Object) -> bool:
+        if not fields:
+            return True
         values = {field.key: _value(shown, field.key) for field in fields}
         if BY_NAME not in values:
-            return not fields or selectors.matches(fields, values)
+            return selectors.matches(fields, values)
         return any(selectors.matches(fields, {**values, BY_NAME: name}) for name in self.names_of(shown))
 
 
