@@ -220,12 +220,16 @@ class NodeGpuAmountSerializer(serializers.Serializer[Node]):
 
     allocatable = serializers.SerializerMethodField()
     requested = serializers.SerializerMethodField()
+    reclaimable = serializers.SerializerMethodField(help_text="what of the requested best-effort pods have")
 
     def get_allocatable(self, node: Node) -> int:
         return devices.count(node.allocatable)
 
     def get_requested(self, node: Node) -> int:
         return devices.count(node.requested, node.allocatable)
+
+    def get_reclaimable(self, node: Node) -> int:
+        return devices.count(node.reclaimable, node.allocatable)
 
 
 class NodeSerializer(serializers.ModelSerializer[Node]):
@@ -234,6 +238,11 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
     taints = TaintSerializer(many=True, read_only=True)
     allocatable = serializers.DictField(child=serializers.IntegerField(), read_only=True)
     requested = serializers.DictField(child=serializers.IntegerField(), read_only=True)
+    reclaimable = serializers.DictField(
+        child=serializers.IntegerField(),
+        read_only=True,
+        help_text="what of the requested best-effort pods ask: their places may be taken back at any time",
+    )
     gpus = NodeGpuAmountSerializer(source="*", read_only=True)
     excluded = NodeExclusionSerializer(
         source="exclusion", read_only=True, allow_null=True, default=None, help_text="null: it takes pods"
@@ -258,6 +267,7 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
             "taints",
             "allocatable",
             "requested",
+            "reclaimable",
             "gpus",
             "problem",
             "excluded",

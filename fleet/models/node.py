@@ -21,6 +21,8 @@ class Node(models.Model):
     allocatable = models.JSONField(default=dict)
     requested = models.JSONField(default=dict)
     """The sum of what all bound, unfinished pods of the node ask, those of other users included; ``pods`` counts them."""
+    reclaimable = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    """What of that best-effort pods ask: their places may be taken back at any time."""
 
     class Meta:
         ordering = ["cluster", "name"]

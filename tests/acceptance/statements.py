@@ -74,7 +74,12 @@ FLEET = (
     Statement("1.0.20", "A queue goes by priority, then time; positions are shown", by="kubectl, convoy"),
 )
 ELASTIC = (
-    Statement("1.1.1", "Best-effort pods are counted as reclaimable, in a column of their own", lacks="not built"),
+    Statement(
+        "1.1.1",
+        "Best-effort pods are counted as reclaimable, in a column of their own",
+        by="convoy",
+        lacks="a queue's guaranteed use counts them too",
+    ),
     Statement(
         "1.1.2",
         "Only annotated pods get a notice",

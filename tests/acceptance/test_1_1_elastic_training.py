@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fleet.models import Node
 from tests.acceptance.builders import POLICY
+from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -20,6 +22,22 @@ def training_job(*, workers: int = 8, duration: str = "1h", exit_code: str = "0"
     notes = {"convoy.dev/duration": duration, "convoy.dev/exit-code": exit_code}
     roles["launcher"]["template"]["metadata"]["annotations"] = notes
     return yaml.safe_dump(made)
+
+
+def test_1_1_1_best_effort_pods_are_counted_as_reclaimable_in_a_column_of_their_own(world, convoy):
+    world.member("north", 8, 8)
+    job = yaml.safe_load(pytorch_job("bert", workers=1, gpus=2, duration="1h"))
+    worker = job["spec"]["pytorchReplicaSpecs"]["Worker"]
+    labels = {"alibabacloud.com/compute-qos": "best-effort"}
+    worker["template"] = {**worker["template"], "metadata": {**worker["template"]["metadata"], "labels": labels}}
+    world.apply(POLICY, yaml.safe_dump(job))
+    world.expect("bert", "Running")
+    gpu = "nvidia.com/gpu"
+    world.until(lambda: sum(node.reclaimable.get(gpu, 0) for node in Node.objects.all()) == 2, "the worker is counted")
+    assert sum(node.requested.get(gpu, 0) for node in Node.objects.all()) == 4
+    head, *rows = [line.split() for line in convoy("top", "node").out.splitlines()[:3]]
+    columns = head.index("GPU(Allocated)"), head.index("GPU(Reclaimable)")
+    assert [sum(int(row[column]) for row in rows) for column in columns] == [4, 2]
 
 
 def test_1_1_13_pods_are_a_launcher_and_workers_and_the_launcher_starts_only_after_all_workers_are_ready(world):

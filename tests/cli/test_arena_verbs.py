@@ -78,6 +78,14 @@ def test_top_node_shows_modes_and_clusters_only_where_there_are_several(server, 
     assert convoy("top", "node", "c").code == 3
 
 
+def test_top_node_has_a_column_for_what_best_effort_pods_have_where_there_are_any(server, convoy):
+    gpus = {"allocatable": 8, "requested": 6, "reclaimable": 4}
+    server.page("nodes/", node("a", 6, gpus=gpus), node("b", 2))
+    rows = [line.split() for line in convoy("top", "node").out.splitlines()]
+    assert rows[0][-2:] == ["GPU(Allocated)", "GPU(Reclaimable)"]
+    assert (rows[1][-2:], rows[2][-2:]) == (["6", "4"], ["2", "0"])
+
+
 def test_prune_deletes_only_what_has_ended_long_enough_ago(server, convoy):
     ended = {"state": "Failed", "created_at": ago(11 * 3600)}
     spared = [

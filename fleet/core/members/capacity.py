@@ -12,8 +12,8 @@ from sys import intern
 
 from fleet.core.members.observed import Amounts, Key, ObservedNode, ObservedPod
 
-NodeState = tuple[ObservedNode, Amounts]
-"""A node and the sum of what the pods on it ask."""
+NodeState = tuple[ObservedNode, Amounts, Amounts]
+"""A node, the sum of what the pods on it ask, and what of that best-effort pods do, which may be taken back at any time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,9 @@ class Ledger:
     _requests: dict[tuple[tuple[str, int], ...], Amounts] = field(default_factory=dict)
     """Each different request once."""
     _requested: dict[str, Amounts] = field(default_factory=dict)
+    _reclaimable: dict[str, Amounts] = field(default_factory=dict)
+    """The part of ``_requested`` that best-effort pods ask."""
+    _best_effort: set[Key] = field(default_factory=set)
     _settled: dict[str, NodeState] = field(default_factory=dict)
     _touched: set[str] = field(default_factory=set)
 
@@ -59,17 +62,20 @@ class Ledger:
     def relist_pods(self, pods: Iterable[ObservedPod]) -> None:
         self._touched |= self._requested.keys()
         self._pods, self._requests, self._requested = {}, {}, {}
+        self._reclaimable, self._best_effort = {}, set()
         for pod in pods:
             self.see_pod(pod)
 
     def see_pod(self, pod: ObservedPod) -> None:
         now = (intern(pod.node), self._shared(pod.request)) if pod.counts else None
-        if self._pods.get(pod.key) == now:
+        if self._pods.get(pod.key) == now and (pod.key in self._best_effort) == (pod.best_effort and pod.counts):
             return
         self.lose_pod(pod.key)
         if now:
             self._pods[pod.key] = now
-            self._add(pod.node, pod.request, 1)
+            if pod.best_effort:
+                self._best_effort.add(pod.key)
+            self._add(pod.key, pod.node, pod.request, 1)
 
     def _shared(self, request: Amounts) -> Amounts:
         """The equal request of an earlier pod: most pods of a cluster are of a few templates."""
@@ -78,7 +84,8 @@ class Ledger:
     def lose_pod(self, key: Key) -> None:
         before = self._pods.pop(key, None)
         if before:
-            self._add(*before, -1)
+            self._add(key, *before, -1)
+            self._best_effort.discard(key)
 
     def taken_by(self, pod: Key) -> tuple[str, Amounts]:
         """The node that the pod takes room of, and how much; nothing when it takes none."""
@@ -87,6 +94,10 @@ class Ledger:
     def requested(self, node: str) -> Amounts:
         """The sum of what the pods on this node request; resources that none requests are absent."""
         return dict(self._requested.get(node) or {})
+
+    def reclaimable(self, node: str) -> Amounts:
+        """What of the sum best-effort pods request."""
+        return dict(self._reclaimable.get(node) or {})
 
     def remember(self, states: dict[str, NodeState]) -> None:
         """Takes these, the rows as they are, for what is written; every node is compared with them next."""
@@ -103,7 +114,7 @@ class Ledger:
                 if before:
                     gone.add(name)
                 continue
-            stand = (node, self.requested(name))
+            stand = (node, self.requested(name), self.reclaimable(name))
             if stand != before:
                 changed[name] = stand
                 gained = gained or _gains(before, stand)
@@ -116,15 +127,21 @@ class Ledger:
             self._settled.pop(name, None)
         self._touched.clear()
 
-    def _add(self, node: str, request: Amounts, sign: int) -> None:
-        total = self._requested.setdefault(node, {})
-        for resource, amount in request.items():
-            total[resource] = total.get(resource, 0) + sign * amount
-            if not total[resource]:
-                del total[resource]
-        if not total:
-            del self._requested[node]
+    def _add(self, pod: Key, node: str, request: Amounts, sign: int) -> None:
+        _count(self._requested, node, request, sign)
+        if pod in self._best_effort:
+            _count(self._reclaimable, node, request, sign)
         self._touched.add(node)
+
+
+def _count(totals: dict[str, Amounts], node: str, request: Amounts, sign: int) -> None:
+    total = totals.setdefault(node, {})
+    for resource, amount in request.items():
+        total[resource] = total.get(resource, 0) + sign * amount
+        if not total[resource]:
+            del total[resource]
+    if not total:
+        del totals[node]
 
 
 def free(node: ObservedNode, requested: Amounts) -> Amounts:
@@ -148,5 +165,5 @@ def exceeds(kept: Sequence[tuple[Amounts, Sequence[str]]], taken: Iterable[tuple
 
 
 def _gains(before: NodeState | None, now: NodeState) -> bool:
-    was = free(*before) if before else {}
-    return any(amount > was.get(name, 0) for name, amount in free(*now).items())
+    was = free(*before[:2]) if before else {}
+    return any(amount > was.get(name, 0) for name, amount in free(*now[:2]).items())

@@ -22,6 +22,8 @@ Key = tuple[str, str]
 
 RoleReader = Callable[[str, dict[str, str]], tuple[str, int]]
 """Role and index of a pod, by the kind that owns it and its labels (annotations included)."""
+BEST_EFFORT = (("alibabacloud.com/compute-qos", "best-effort"), ("koordinator.sh/qosClass", "BE"))
+"""Labels by which a pod says that its place may be taken back at any time: of ACS and ACK, and of Koordinator."""
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST = 2**31 - 1
 """The largest number a column holds."""
@@ -95,6 +97,8 @@ class ObservedPod:
     own: OwnPod | None = None
     proven: bool = True
     """Whether its mark shows that it is ours; else that is what its labels say."""
+    best_effort: bool = False
+    """Whether its place may be taken back at any time."""
 
     @property
     def key(self) -> Key:
@@ -182,6 +186,7 @@ def pod(manifest: Manifest, role_of: RoleReader, proves: Proof) -> ObservedPod:
         request=_request(spec) if counts else {},
         own=_own(mark, manifest, role_of) if mark else None,
         proven=mark is not None and proves(mark, meta.get("namespace", ""), labels.get(marks.POD_MARK)),
+        best_effort=any(labels.get(name) == value for name, value in BEST_EFFORT),
     )
 
 

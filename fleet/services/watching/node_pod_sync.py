@@ -28,7 +28,9 @@ from fleet.services.clusters import clusters
 from fleet.services.logs import recording
 from fleet.services.logs.recording import ENDED
 
-_NODE_FIELDS = ("ready", "unschedulable", "address", "problem", "labels", "taints", "allocatable", "requested")
+_NODE_FIELDS = (
+    "ready", "unschedulable", "address", "problem", "labels", "taints", "allocatable", "requested", "reclaimable",
+)  # fmt: skip
 _POD_FIELDS = (
     "uid", "job_uid", "attempt", "role", "index", "node", "phase", "ready_containers", "containers", "restarts", "reason",
     "message", "created_at", "started_at", "exit_code", "disruption", "running_since", "details", "state",
@@ -301,7 +303,7 @@ def _can_be_written(model: type[Model], row: Model) -> bool:
 
 
 def _node_row(cluster_id: int, name: str, stand: NodeState) -> Node:
-    seen, requested = stand
+    seen, requested, reclaimable = stand
     return Node(
         cluster_id=cluster_id,
         name=name,
@@ -313,6 +315,7 @@ def _node_row(cluster_id: int, name: str, stand: NodeState) -> Node:
         taints=seen.taints,
         allocatable=seen.allocatable,
         requested=requested,
+        reclaimable=reclaimable,
     )
 
 
@@ -368,4 +371,5 @@ def _pod_seen(row: Pod) -> ObservedPod:
 
 def _node_state(row: Node) -> NodeState:
     facts = row.labels, row.taints, row.allocatable, row.address, row.problem
-    return ObservedNode(row.name, row.ready, row.unschedulable, *facts), row.requested
+    seen = ObservedNode(row.name, row.ready, row.unschedulable, *facts)
+    return seen, row.requested, row.reclaimable

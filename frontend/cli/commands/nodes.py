@@ -47,17 +47,24 @@ def _print_table(run: Session, nodes: list[Item]) -> None:
     several = len({node["cluster"] for node in nodes}) > 1
     modes = len({_mode(node) for node in nodes} - {"none"}) > 1
     headers = ["NAME", "IPADDRESS", "ROLE", "STATUS", "GPU(Total)", "GPU(Allocated)"]
-    headers += ["GPU(Mode)"] * modes + ["CLUSTER"] * several
+    best_effort = any(map(_reclaimable, nodes))
+    headers += ["GPU(Reclaimable)"] * best_effort + ["GPU(Mode)"] * modes + ["CLUSTER"] * several
     rows = [
         [
             *(node["name"], node.get("address") or views.NONE, _role(node), _status(node)),
             *(str(node["gpus"]["allocatable"]), str(node["gpus"]["requested"])),
+            *[str(_reclaimable(node))] * best_effort,
             *([_mode(node)] * modes + [node["cluster"]] * several),
         ]
         for node in nodes
     ]
     for line in (*views.columns([headers, *rows]), RULE, "Allocated/Total GPUs In Cluster:", _share(nodes)):
         run.screen.line(line)
+
+
+def _reclaimable(node: Item) -> int:
+    """GPUs of best-effort pods: their places may be taken back at any time. A server of before knows none."""
+    return int(node["gpus"].get("reclaimable", 0))
 
 
 def _share(nodes: list[Item]) -> str:
@@ -99,6 +106,8 @@ def _print_page(run: Session, node: Item) -> None:
     run.screen.line("GPU Summary:")
     run.screen.line(f"  Total GPUs:      {total}")
     run.screen.line(f"  Allocated GPUs:  {node['gpus']['requested']}")
+    if reclaimable := _reclaimable(node):
+        run.screen.line(f"  Reclaimable GPUs: {reclaimable}, of best-effort pods")
 
 
 def _pod(pod: Item) -> list[str]:

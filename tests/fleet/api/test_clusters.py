@@ -133,7 +133,8 @@ def test_it_counts_gpus_of_every_resource_in_one_total(as_viewer, north):
     [told] = as_viewer.get(URL).json()["results"]
     assert told["gpus"] == {"allocatable": 39, "requested": 9, "held": 0, "free": 30}
     nodes = {node["name"]: node["gpus"] for node in as_viewer.get("/api/v1/nodes/").json()["results"]}
-    assert nodes["n2"] == {"allocatable": 8, "requested": 4} and nodes["n3"] == {"allocatable": 23, "requested": 2}
+    assert nodes["n2"] == {"allocatable": 8, "requested": 4, "reclaimable": 0}
+    assert nodes["n3"] == {"allocatable": 23, "requested": 2, "reclaimable": 0}
 
 
 def test_it_cordons_and_uncordons(as_admin, as_editor, north):

@@ -3547,6 +3547,10 @@ export interface components {
             readonly requested: {
                 [key: string]: number;
             };
+            /** @description what of the requested best-effort pods ask: their places may be taken back at any time */
+            readonly reclaimable: {
+                [key: string]: number;
+            };
             readonly gpus: components["schemas"]["NodeGpuAmount"];
             readonly problem: string;
             /** @description null: it takes pods */
@@ -3579,6 +3583,8 @@ export interface components {
         NodeGpuAmount: {
             readonly allocatable: number;
             readonly requested: number;
+            /** @description what of the requested best-effort pods have */
+            readonly reclaimable: number;
         };
         NodeGpus: {
             name: string;

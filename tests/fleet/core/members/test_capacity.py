@@ -15,9 +15,10 @@ def node(name, gpus=8, ready=True, cordoned=False):
     return ObservedNode(name, ready, cordoned, {}, [], {"gpu": gpus})
 
 
-def pod(name, on="", gpus=1, finished=False):
+def pod(name, on="", gpus=1, finished=False, best_effort=False):
     counts = bool(on) and not finished
-    return ObservedPod("ns", name, on, counts, {"gpu": gpus, "pods": 1} if counts else {})
+    request = {"gpu": gpus, "pods": 1} if counts else {}
+    return ObservedPod("ns", name, on, counts, request, best_effort=best_effort)
 
 
 def settled(*nodes, pods=()):
@@ -28,7 +29,9 @@ def settled(*nodes, pods=()):
     return ledger
 
 
-pods = st.builds(pod, st.sampled_from("abcdef"), st.sampled_from(("", *NODES)), st.integers(0, 8), st.booleans())
+pods = st.builds(
+    pod, st.sampled_from("abcdef"), st.sampled_from(("", *NODES)), st.integers(0, 8), st.booleans(), st.booleans()
+)
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("see_pod"), pods),
@@ -52,7 +55,11 @@ def test_it_equals_a_count_from_scratch_and_tells_every_difference(steps):
             getattr(ledger, verb)(value)
             follow(alive, nodes, verb, value)
     write(ledger, written)
-    assert written == {name: (seen, count(alive.values(), name)) for name, seen in nodes.items()}
+    best_effort = [pod for pod in alive.values() if pod.best_effort]
+    expected = {name: (seen, count(alive.values(), name), count(best_effort, name)) for name, seen in nodes.items()}
+    assert written == expected
+    for _, requested, reclaimable in written.values():
+        assert all(amount <= requested[resource] for resource, amount in reclaimable.items())
 
 
 def write(ledger, written):
@@ -122,7 +129,7 @@ def test_it_tells_a_difference_again_until_it_is_settled():
 
 def test_it_starts_from_what_is_written():
     ledger = Ledger()
-    ledger.remember({"old": (node("old"), {}), "n1": (node("n1"), {})})
+    ledger.remember({"old": (node("old"), {}, {}), "n1": (node("n1"), {}, {})})
     ledger.relist_nodes([node("n1")])
     assert (ledger.difference().changed, ledger.difference().gone) == ({}, {"old"})
 
@@ -147,3 +154,13 @@ def test_nothing_is_kept_beyond_what_pods_take_on_the_nodes_of_the_hold():
 def test_the_ledger_knows_what_a_pod_takes_and_that_one_that_ended_takes_nothing():
     ledger = settled(node("n1"), pods=[pod("a", "n1", gpus=2), pod("b", "n1", finished=True), pod("c")])
     assert [ledger.taken_by(("ns", name)) for name in "abc"] == [("n1", {"gpu": 2, "pods": 1}), ("", {}), ("", {})]
+
+
+def test_a_pod_that_becomes_best_effort_is_counted_as_reclaimable_and_no_longer_when_it_goes():
+    ledger = settled(node("n1"), pods=[pod("a", "n1", 2), pod("b", "n1", 3, best_effort=True)])
+    assert (ledger.requested("n1")["gpu"], ledger.reclaimable("n1")["gpu"]) == (5, 3)
+    ledger.see_pod(pod("a", "n1", 2, best_effort=True))
+    assert ledger.difference().changed["n1"][2] == {"gpu": 5, "pods": 2}
+    ledger.lose_pod(("ns", "b"))
+    ledger.see_pod(pod("a", "n1", 2, finished=True, best_effort=True))
+    assert (ledger.requested("n1"), ledger.reclaimable("n1")) == ({}, {})
