@@ -27,6 +27,7 @@ from jobs import queries
 from jobs.api.inspect.history import CopySerializer, TimelineSerializer, shown
 from jobs.api.inspect.logs import LogsQuery, plain_text
 from jobs.api.inspect.runtime import RuntimeSerializer
+from jobs.api.inspect.stacks import StacksSerializer
 from jobs.api.listing import (
     AsPlainText,
     ExportQuery,
@@ -49,7 +50,7 @@ from jobs.api.serializers import (
     ResizeSerializer,
 )
 from jobs.models import Attempt, Binding, Dependent, Job, Policy
-from jobs.services.inspect import history, logs, runtime
+from jobs.services.inspect import history, logs, runtime, stacks
 from jobs.services.submission.changes import actions, resizing
 
 UID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -165,6 +166,14 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
     def runtime(self, request: Request, id: str) -> Response:
         """What torchrun or dlrover says in the logs of the job's pods, read from the members now."""
         return Response(RuntimeSerializer(runtime.of_job(self.get_object(), request.user)).data)
+
+    @extend_schema(responses=StacksSerializer, filters=False, parameters=[_ID])
+    @action(detail=True, filter_backends=[], pagination_class=None)
+    def stacks(self, request: Request, id: str) -> Response:
+        """The stacks that faulthandler or py-spy printed in the logs of the job's pods, merged; read from the members now."""
+        job = self.get_object()
+        auditing.read(request, f"{job.kind}/log", job.namespace, job.name)
+        return Response(StacksSerializer(stacks.of_job(job, request.user)).data)
 
     @extend_schema(responses=CopySerializer, filters=False, parameters=[_ID])
     @action(detail=True, filter_backends=[], pagination_class=None)

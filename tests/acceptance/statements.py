@@ -31,6 +31,7 @@ class Statement:
 NOTICES, KILLS = "tests/jobs/services/follow/test_notices.py", "tests/supervisor/test_kills.py"
 GROWTH, RECLAIMS = "tests/jobs/services/scheduling/decisions/test_spare_growth.py", "tests/flows/test_reclaims.py"
 DLROVER, RUNTIME = "tests/clients/test_dlrover.py", "tests/jobs/services/inspect/test_runtime.py"
+STACKS = "tests/jobs/services/inspect/test_stacks.py"
 MAX_WAIT = "tests/jobs/services/follow/timeouts/test_max_wait.py"
 DIAGNOSIS = "tests/jobs/services/follow/test_diagnosing.py"
 KUBEAI = "tests/clients/test_kubeai.py::test_it_hears_the_notice_saves_and_leaves_and_only_where_it_is_annotated"
@@ -241,7 +242,12 @@ DLROVER_STATEMENTS = (
         ),
     ),
     Statement("1.4.14", "A hanging kernel is found", lacks="not built"),
-    Statement("1.4.15", "Stacks of all ranks are merged", lacks="not built"),
+    Statement(
+        "1.4.15",
+        "Stacks of all ranks are merged",
+        tests=(f"{STACKS}::test_1_4_15_the_one_of_four_real_ranks_that_sleeps_is_the_suspect",),
+        lacks="stacks of C and C++ only where py-spy prints them",
+    ),
     Statement("1.4.16", "A policy for hanging jobs", lacks="not built"),
     Statement(
         "1.4.17",

@@ -37,6 +37,7 @@ BLOCKS = {
     "docs/operations.md 1": "a value of a setting, read by test_blocks.py",
     "docs/policies.md 1": "a part of a document",
     "docs/policies.md 2": "a part of a document",
+    "docs/reliability.md 1": "what the command prints",
     "docs/quota-models.md 1": "a part of a document",
     "docs/quota-models.md 2": "what a command prints",
     "docs/quota-time.md 1": "a part of a document",

@@ -3,8 +3,9 @@
 The logs are read in the name of who asks, from a bounded number of pods at a time, and within bounds each.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import BoundedSemaphore
@@ -28,6 +29,17 @@ _READERS = 4
 """Answers that one process makes at a time."""
 _places = BoundedSemaphore(_READERS)
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@contextmanager
+def place() -> Iterator[None]:
+    """One of the places for answers that read many logs. Raises Unavailable if all are taken."""
+    if not _places.acquire(blocking=False):
+        raise Unavailable("too many logs are read at this moment: try again")
+    try:
+        yield
+    finally:
+        _places.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +70,14 @@ class Runtime:
 
 def of_job(job: Job, user: Any) -> Runtime:
     """The facts of the attempts that count now. Never fails for a member."""
-    if not _places.acquire(blocking=False):
-        raise Unavailable("too many logs are read at this moment: try again")
-    try:
+    with place():
         return _read(job, user)
-    finally:
-        _places.release()
 
 
 def _read(job: Job, user: Any) -> Runtime:
-    pods = _pods(job)
+    pods = pods_of(job)
     asked = [
-        (pod, _client(pod.cluster, user)) for pod in pods[:PODS]
+        (pod, client_for(pod.cluster, user)) for pod in pods[:PODS]
     ]  # here, where there is a connection to the database
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="runtime") as pool:
         answers = list(pool.map(lambda each: _of_pod(*each), asked))
@@ -77,19 +85,21 @@ def _read(job: Job, user: Any) -> Runtime:
     if len(pods) > PODS:
         warnings.append(f"the logs of {PODS} of {len(pods)} pods are read")
     stated = [fact for of_pod, _ in answers for fact in of_pod]
-    ranks = [_ranked(pod, of_pod) for pod, (of_pod, _) in zip(pods, answers, strict=False)]
+    ranks = [ranks_in(pod, of_pod) for pod, (of_pod, _) in zip(pods, answers, strict=False)]
     latest = sorted(stated, key=lambda fact: fact.at or _LONG_AGO)[-facts.MOST :]
     return Runtime(latest, ranks, warnings)
 
 
-def _pods(job: Job) -> list[Pod]:
+def pods_of(job: Job) -> list[Pod]:
+    """The pods of the attempts that count now: the master and the chief, then by role and index."""
     counting = shares.counting(job.shares, job.attempt)
     rows = Pod.objects.select_related("cluster").filter(job_uid=job.uid, attempt__in=counting)
     chief = registry.kind_of(job.api_version, job.kind).primary_role(role["name"] for role in job.roles)
     return sorted(rows, key=lambda pod: ("master" not in pod.role, pod.role != chief, pod.role, pod.index, pod.name))
 
 
-def _client(cluster: Cluster, user: Any) -> MemberClient | None:
+def client_for(cluster: Cluster, user: Any) -> MemberClient | None:
+    """A client in the name of the user; None: the cluster does not answer."""
     if cluster.state != Cluster.State.READY:
         return None
     client = member_clients.client(cluster, timeout_s=pod_logs.ANSWER_S)
@@ -105,7 +115,8 @@ def _of_pod(pod: Pod, client: MemberClient | None) -> tuple[list[Fact], str]:
         return [], f"no log of {pod.name}: {e.message}"[:300]
 
 
-def _ranked(pod: Pod, said: Iterable[Fact]) -> RankedPod:
+def ranks_in(pod: Pod, said: Iterable[Fact]) -> RankedPod:
+    """The pod with the ranks of its latest rendezvous, by the facts of its log."""
     meetings = [fact for fact in said if fact.kind is Kind.RENDEZVOUS and fact.message == "" and fact.pod == pod.name]
     latest = max((fact.restarts or 0 for fact in meetings), default=0)
     now = [fact for fact in meetings if (fact.restarts or 0) == latest]

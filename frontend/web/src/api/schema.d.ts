@@ -922,6 +922,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/stacks/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The stacks that faulthandler or py-spy printed in the logs of the job's pods, merged; read from the members now. */
+        get: operations["jobs_stacks_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/suspend/": {
         parameters: {
             query?: never;
@@ -4864,6 +4881,31 @@ export interface components {
             /** @description by place, fastest first */
             results: components["schemas"]["Speed"][];
         };
+        StackLine: {
+            /** @description how many callers it has */
+            depth: number;
+            function: string;
+            /** @description with the line */
+            file: string;
+            /** @description the ranks that have it: 1-3/9/11-15 */
+            readonly ranks: string;
+            /** @description the ranks that do not */
+            readonly others: string;
+            /** @description function@file:line@ranks|others */
+            readonly text: string;
+        };
+        Stacks: {
+            /** @description callers before what they call */
+            lines: components["schemas"]["StackLine"][];
+            /** @description the ranks of which there are stacks: 0-15 */
+            readonly ranks: string;
+            /** @description the ranks that are missing where most of the others wait */
+            readonly suspects: string;
+            /** @description pods whose logs have no stacks */
+            pods_without: string[];
+            /** @description which logs are missing, and why */
+            warnings: string[];
+        };
         /**
          * @description * `Open` - OPEN
          *     * `Recovering` - RECOVERING
@@ -6612,6 +6654,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Runtime"];
+                };
+            };
+        };
+    };
+    jobs_stacks_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stacks"];
                 };
             };
         };

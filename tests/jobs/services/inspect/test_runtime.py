@@ -3,24 +3,13 @@
 import json
 
 import pytest
-from django.utils import timezone
 
-from fleet.models import Pod
-from fleet.services.members import member_clients
 from jobs.models import Attempt
 from jobs.services.inspect import runtime
 from tests.support import books
-from tests.support.members import api, members
-from tests.support.world import pytorch_job
 
-__all__ = ["members"]
 pytestmark = pytest.mark.django_db(transaction=True)
 SAVED = "[2026-11-20 10:00:0{0}][INFO][0][save_shard_complete][local_id=0, step={0}]\n"
-
-
-class Logs(dict):
-    def read(self, namespace, name, offset):
-        return self.get(name, b"")[offset:], True
 
 
 def said(name, **content):
@@ -29,31 +18,8 @@ def said(name, **content):
 
 
 @pytest.fixture
-def logs():
-    return Logs()
-
-
-@pytest.fixture
-def llama(members, logs):
-    server = members("north", log_source=logs)
-    cluster = books.a_cluster("north")
-    cluster.access = member_clients.stored(server.access())
-    cluster.save()
-    books.apply(pytorch_job("llama", workers=1))
-    books.cycle()
-    books.sent()
-    books.report("llama", "Running")
-    job = books.job("llama")
-    for role, node in (("master", "node-a"), ("worker", "node-b")):
-        name = f"llama-{role}-0"
-        body = {"metadata": {"name": name, "namespace": "default"}, "spec": {"nodeName": node}}
-        body["spec"]["containers"] = [{"name": "pytorch", "image": "train"}]
-        api(server).create("/api/v1/namespaces/default/pods", body)
-        Pod.objects.create(
-            cluster=cluster, namespace="default", name=name, uid=name, job_uid=job.uid, attempt=1, role=role, node=node,
-            phase="Running", created_at=timezone.now(),
-        )  # fmt: skip
-    return job
+def llama(training):
+    return training()
 
 
 @pytest.fixture
