@@ -1,16 +1,17 @@
-"""Stacks of Python processes out of their logs: what `faulthandler` and ``py-spy dump`` print.
+"""Stacks of Python processes out of their logs: what `faulthandler`, ``py-spy dump`` and `convoy_runtime` print.
 
 A tenant writes its own log: everything is bounded, and what is no stack is passed over. Several processes may write to one log;
 lines with the prefix of a rank (``[rank3]:``, or ``[default3]:`` with a local rank) are those of that rank alone.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from jobs.runtime import lines
-from jobs.runtime.lines import text
+from jobs.runtime.lines import number, text
 
 MOST_PROCESSES, MOST_THREADS, MOST_FRAMES = 64, 256, 128
 """Of one log; of one process; of one thread, the innermost."""
@@ -29,6 +30,8 @@ _FILE = re.compile(r"\s{1,2}File \"(.{1,400})\", line (\d{1,9}|\?\?\?) in (.{1,3
 _SPIED_PROCESS = re.compile(r"Process (\d{1,9}): ")
 _SPIED_THREAD = re.compile(r"Thread (0x[0-9a-fA-F]{1,16}|\d{1,9}) \([a-z+]{1,20}\)(?:: \".{0,100}\")?$")
 _SPIED_FRAME = re.compile(r"\s{3,4}(\S.{0,299}) \(([^()]{1,400}?)(?::(\d{1,9}))?\)$")
+_RUNTIME = '{"name":"convoy.stack",'
+_RUNTIME_FRAME = re.compile(r"(.{1,400}) (\S{1,200})$")
 _OF_RANK = re.compile(r"stacks of rank (\d{1,7})\b")
 
 
@@ -122,14 +125,18 @@ def read(log: str) -> list[Dump]:
         if len(line) > lines.LONGEST:
             continue
         written, at = lines.without_stamp(line.rstrip("\r"))
-        prefix = _PREFIX.match(written)
+        event = lines.json_object(written) if written.startswith(_RUNTIME) else {}
+        prefix = _PREFIX.match(f"[rank{number(event.get('rank'))}]:" if event else written)
         key = prefix[0] if prefix else ""
         stream = streams.get(key)
         if stream is None:
             if len(streams) >= 4 * MOST_PROCESSES:
                 continue
             stream = streams[key] = _stream_of(prefix)
-        _take(stream, written[len(key) :], at)
+        if event:
+            _take_stack(stream, event, at)
+        else:
+            _take(stream, written[len(key) :], at)
     for stream in streams.values():
         stream.close()
     return _latest(dump for stream in streams.values() for dump in stream.dumps)
@@ -157,6 +164,20 @@ def _take(stream: _Stream, line: str, at: datetime | None) -> None:
         stream.named = int(named[1]) if int(named[1]) < MOST_RANK else None
     elif line.strip():
         stream.pass_over()
+
+
+def _take_stack(stream: _Stream, event: Mapping[str, Any], at: datetime | None) -> None:
+    """One thread as `convoy_runtime` writes it; those of one dump have one number."""
+    dump, part, frames = (event.get(name) for name in ("dump", "part", "frames"))
+    if stream.rank is None or number(dump) is None or number(part) is None or not isinstance(frames, list):
+        return
+    if stream.process != str(dump):
+        stream.close()
+        stream.process = str(dump)
+    stream.enter(str(part), at)
+    for frame in frames[:MOST_FRAMES]:
+        if isinstance(frame, str) and (match := _RUNTIME_FRAME.match(frame)):
+            stream.add(Frame(text(match[2]), text(match[1])))
 
 
 def _frame(function: str, path: str, number: str | None) -> Frame:

@@ -1,5 +1,6 @@
 """Stacks of ranks are read from dumps in logs and merged: recorded dumps, the seed's example, and laws with an oracle."""
 
+import json
 import re
 
 import pytest
@@ -91,6 +92,25 @@ def test_dumps_of_two_processes_that_were_taken_together_are_both_kept():
 def test_a_line_may_name_the_rank_of_the_dump_that_follows():
     text = "".join(f"convoy_runtime: stacks of rank {rank}\n{FAULTHANDLER}" for rank in (8, 9))
     assert [dump.rank for dump in dumps.read(text)] == [8, 9]
+
+
+def test_it_reads_the_lines_of_the_runtime_and_keeps_the_latest_dump_of_each_rank():
+    def line(rank, dump, part, *frames):
+        about = {"name": "convoy.stack", "at": "2026-11-26T04:05:06.790Z", "rank": rank, "world_size": 2}
+        about |= {"cause": "silence", "dump": dump, "part": part, "parts": 2, "thread": "t", "frames": frames}
+        return json.dumps(about, separators=(",", ":"))
+
+    text = [
+        line(rank, dump, 0, f"/train/data.py:{dump} next", "/train/main.py:88 <module>")
+        for dump in (1, 2)
+        for rank in (3, 4)
+    ]
+    read = dumps.read("\n".join([*text, line(4, 2, 1, "/lib/threading.py:1 run"), line(4, "x", 1), line(4, 2, 2, 7)]))
+    assert [(dump.rank, functions(dump)) for dump in read] == [
+        (3, [["<module>", "next"]]),
+        (4, [["<module>", "next"], ["run"]]),
+    ]
+    assert read[0].stacks[0][1].source == "/train/data.py:2"
 
 
 def test_the_ranks_of_the_seeds_example_are_folded_as_it_folds_them():
