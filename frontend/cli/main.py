@@ -32,7 +32,6 @@ from frontend.cli.commands import (
     runtime,
     simulate,
     sizes,
-    stacks,
     tokens,
     users,
     whatif,
@@ -74,7 +73,7 @@ app.command("list")(get.listing)
 app.command("describe")(describe.describe)
 app.add_typer(runtime.ckpt, name="ckpt")
 app.command("ranks")(runtime.ranks)
-app.command("stacks")(stacks.stacks)
+app.command("stacks")(runtime.stacks)
 app.command("explain")(explain.explain)
 app.command("notices")(notices.notices)
 app.command("whatif")(whatif.whatif)

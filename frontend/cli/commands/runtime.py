@@ -1,4 +1,4 @@
-"""``convoy ckpt list`` and ``convoy ranks``: what the runtime of a job says in its logs."""
+"""``convoy ckpt list``, ``convoy ranks`` and ``convoy stacks``: what the processes of a job say in its logs."""
 
 from typing import Annotated
 
@@ -7,6 +7,7 @@ import typer
 from frontend.cli import human, session
 from frontend.cli.client import Item
 from frontend.cli.commands.describe import kind_and_name
+from frontend.cli.problems import usage
 from frontend.cli.session import DEFAULT_NAMESPACE, Session
 
 ckpt = typer.Typer(help="The checkpoints that a job's runtime reports.", no_args_is_help=True)
@@ -49,6 +50,43 @@ def ranks(context: typer.Context, words: Words, namespace: session.Namespace = D
     ]
     _warn(run, runtime)
     run.screen.table(["POD", "NODE", "RANKS", "WORLD", "RESTARTS"], rows)
+
+
+def stacks(
+    context: typer.Context,
+    words: Words,
+    namespace: session.Namespace = DEFAULT_NAMESPACE,
+    output: Annotated[str, typer.Option("-o", "--output", help="text, json or yaml.")] = "text",
+) -> None:
+    """Merge the stacks of a job's ranks: function@file:line@ranks|others, callers first."""
+    run = session.session_of(context)
+    if output not in ("text", "json", "yaml"):
+        raise usage(f"there is no output {output!r}", "one of: text, json, yaml")
+    answer: Item = run.api.get(session.job_path(session.one(run.api, *kind_and_name(run, words), namespace), "stacks"))
+    if output == "json":
+        return run.screen.json(answer)
+    if output == "yaml":
+        return run.screen.yaml(answer)
+    return _show(run, answer)
+
+
+def _show(run: Session, answer: Item) -> None:
+    for warning in answer["warnings"]:
+        run.screen.note(warning)
+    for line in answer["lines"]:
+        run.screen.line(f"{'  ' * line['depth']}{line['text']}")
+    if without := answer["pods_without"]:
+        run.screen.note(f"no stacks in the logs of {', '.join(without[:5])}" + _more(len(without) - 5))
+    if not answer["lines"]:
+        run.screen.note(
+            "send SIGUSR1 to processes that called faulthandler.register, or run `py-spy dump` into the log"
+        )
+    if answer["suspects"]:
+        run.screen.note(f"rank {answer['suspects']} is not where most of the others wait", style="yellow")
+
+
+def _more(count: int) -> str:
+    return f" and {count} more" if count > 0 else ""
 
 
 def runtime_of(run: Session, words: list[str], namespace: str) -> Item:
