@@ -9,6 +9,7 @@ def test_it_shows_the_tree_and_names_the_rank_that_is_missing(server, convoy):
     lines = [{**LINE, "text": "all_reduce@c10d.py:9@0-1/3|2"}]
     answer = {"lines": lines, "ranks": "0-3", "suspects": "2", "pods_without": ["llama-worker-9"], "warnings": []}
     server.page("jobs/", job())
+    server.on(f"jobs/{JOB_ID}/", job())
     server.on(f"jobs/{JOB_ID}/stacks/", answer)
     shown = convoy("stacks", "llama")
     assert shown.code == 0 and shown.out == "  all_reduce@c10d.py:9@0-1/3|2\n"
