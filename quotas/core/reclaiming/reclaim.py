@@ -40,6 +40,7 @@ from quotas.core.reclaiming.candidates import Candidates, Running
 from quotas.core.reclaiming.sides import find_sides
 from quotas.core.reclaiming.targeting import OVERSIZE, CanPlace, Columns, Targeting, as_reclaim
 from quotas.core.reclaiming.victims import Cause, Reclaim, Target
+from quotas.core.trees.amounts import UNLIMITED
 from quotas.core.trees.tree import PreemptPolicy
 
 COVERS = 16
@@ -256,18 +257,29 @@ class _Search(Targeting):
             return
         known, level = self.candidates, int(missing.any(axis=1).argmax())
         column = int((missing[level] / np.maximum(self.asked, 1)).argmax())
-        need, rest = int(missing[level, column]), self._rest(taken)
+        rest = self._rest(taken)
         sides, leaves = find_sides(self.ledger, self.path_rows), known.leaf[rest]
         rest = rest[sides.borrows[leaves] & (sides.level[leaves] <= level) & (known.sizes[rest, column] > 0)]
         rest = rest[~self.foreign[rest]] if self.ledger.gpus[column] else rest
         ends = np.any([np.diff(tier) != 0 for tier in self._tiers(rest)], axis=0).nonzero()[0] + 1
         for tier in np.split(rest, ends):
-            sizes, freed = known.sizes[tier, column], int(known.sizes[tier, column].sum())
-            if freed >= need:
-                yield from tier[covering.cheapest(sizes, known.cost[tier], need)].tolist()
+            need = int(admission.find_missing(self.ledger, self.asked, self.path_rows)[level, column])
+            limits = self._limits(tier, column)
+            chosen = covering.cheapest(known.sizes[tier, column], known.cost[tier], need, limits)
+            yield from (tier[chosen] if chosen else tier).tolist()
+            if chosen:
                 return
-            need -= freed
-            yield from tier.tolist()
+
+    def _limits(self, positions: Positions, column: int) -> covering.Limits:
+        """What each node may lose of what is missing; one that is above its min in something else too may lose any of it."""
+        ledger, over = self.ledger, self.ledger.held.claims - self.ledger.min
+        room = over[:, ledger.deciding(column, self.asked.nonzero()[0].tolist())].max(axis=1, initial=0)
+        others = np.asarray(admission.find_missing(ledger, self.asked, self.path_rows).any(axis=0))
+        others[column] = False
+        leaves = self.candidates.leaf[positions]
+        paths = {leaf: ledger.rows[leaf] for leaf in np.unique(leaves).tolist()}
+        nodes = {leaf: tuple(rows[: self.parting(rows)]) for leaf, rows in paths.items()}
+        return covering.Limits(leaves, nodes, np.where((over[:, others] > 0).any(axis=1), UNLIMITED, room))
 
     def _until_placed(self, taken: list[Target]) -> list[Target] | None:
         """The quota has room, but no cluster: choose all candidates it has a right to, then the shortest prefix that
@@ -313,7 +325,9 @@ class _Search(Targeting):
 
     def _without_the_unnecessary(self, taken: list[Target]) -> list[Target]:
         """Drop targets that the others suffice without, the most valuable first: jobs before single pods."""
-        for target in sorted(reversed(taken), key=lambda target: bool(target.job.part_of)):
+        of_position = {target.positions[0]: target for target in taken}
+        in_order = [of_position[i] for i in self.pool[np.isin(self.pool, list(of_position))].tolist()]
+        for target in sorted(reversed(in_order), key=lambda target: bool(target.job.part_of)):
             if target.job.part_of and int(self.candidates.whole[target.positions[0]]) in self.gone:
                 continue
             rest = [other for other in taken if other is not target]

@@ -235,28 +235,6 @@ def test_it_has_victims_whenever_some_choice_suffices(world):
     assert victims is None or world.suffices(victims)
 
 
-def a_world(rng: Random) -> World:
-    leaves = rng.randint(1, 3)
-    sizes = [1, 1, 2, 3, 4, 8, 16]
-    jobs = tuple((rng.randrange(leaves), rng.choice(sizes), 0, rng.randint(0, 9)) for _ in range(rng.randint(1, 7)))
-    used = [sum(gpus for leaf, gpus, _, _ in jobs if leaf == i) for i in range(leaves)]
-    mins = tuple(rng.choice([0, rng.randint(0, most), max(0, most - 1), most]) for most in used)
-    return World(mins, jobs, rng.randint(1, 20))
-
-
-def test_it_loses_little_more_than_the_cheapest_choice_would():
-    """Of 1,500 worlds, not in each: where a cheap job may not go, as its queue would fall below its min, another one goes."""
-    ratios = []
-    for seed in range(1500):
-        world = a_world(Random(seed))
-        if world.need > 0 and (victims := world.victims()):
-            choices = world.choices(OVERSIZE * world.need, 0) or world.choices(10**6, 0)
-            ratios.append(world.cost(victims) / min(map(world.cost, choices)))
-    assert len(ratios) > 1000
-    assert sum(ratios) / len(ratios) <= 1.02
-    assert sum(ratio > 1.5 for ratio in ratios) <= 0.01 * len(ratios)
-
-
 @LAW
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=9), st.integers(1, 30))
 def test_the_cheapest_cover_is_the_cheapest_of_all(items, need):
