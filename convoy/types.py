@@ -320,6 +320,8 @@ class Job(TypedDict):
     """The growth that waits; null: none does"""
     gpus: int
     total: dict[str, int]
+    progress: Progress | None
+    """Null: it reports none"""
     priority: int
     submitted_by: str
     ran_s: int
@@ -365,6 +367,8 @@ class JobDetail(TypedDict):
     """The growth that waits; null: none does"""
     gpus: int
     total: dict[str, int]
+    progress: Progress | None
+    """Null: it reports none"""
     priority: int
     submitted_by: str
     ran_s: int
@@ -483,6 +487,23 @@ class PreservedState(TypedDict):
     at: str | None
     problem: str
     """Why a later value is not kept; empty: there is none"""
+
+
+class Progress(TypedDict):
+    attempt: int
+    """The attempt that reported it"""
+    step: int | None
+    """Steps that are done"""
+    total: int | None
+    percent: int | None
+    """Of its steps; where it reports none, as it reported it"""
+    eta_s: int | None
+    """Seconds to its end, as it estimated then"""
+    loss: float | None
+    world_size: int | None
+    saved_step: int | None
+    """Of its last checkpoint"""
+    reported_at: str
 
 
 class QuotaVerdict(TypedDict):

@@ -86,6 +86,28 @@ def _reason(item: Item, now: datetime) -> str:
     return str((item.get("reason") or {}).get("code", ""))
 
 
+def _progress(item: Item, now: datetime) -> str:
+    """``64/3000 (2%)``; without steps the percentage alone."""
+    progress = item.get("progress") or {}
+    steps = "/".join(str(progress[part]) for part in ("step", "total") if progress.get(part) is not None)
+    percent = "" if progress.get("percent") is None else f"{progress['percent']}%"
+    return f"{steps} ({percent})" if steps and percent else steps or percent
+
+
+def _eta(item: Item, now: datetime) -> str:
+    """What is left of the estimate; nothing where it does not run."""
+    progress = item.get("progress") or {}
+    reported = human.moment(progress.get("reported_at"))
+    if item.get("state") != "Running" or progress.get("eta_s") is None or reported is None:
+        return ""
+    return human.duration(progress["eta_s"] - (now - reported).total_seconds())
+
+
+def _loss(item: Item, now: datetime) -> str:
+    loss = (item.get("progress") or {}).get("loss")
+    return "" if loss is None else f"{loss:.4g}"
+
+
 def _ready(item: Item, now: datetime) -> str:
     nodes = item.get("nodes") or {}
     return f"{nodes.get('ready', 0)}/{nodes.get('total', 0)}"
@@ -178,6 +200,10 @@ _JOB_WIDE: dict[str, Cell] = {
     "PRIORITY": value("priority"),
     "POLICY": _policy,
     "REASON": _reason,
+    "PROGRESS": _progress,
+    "ETA": _eta,
+    "LOSS": _loss,
+    "WORLD": value("progress", "world_size"),
 }
 _POLICY: dict[str, Cell] = {"NAME": value("name"), "KIND": value("kind"), "AGE": age("created_at")}
 

@@ -12,6 +12,7 @@ from fleet.services.authorization import access
 from fleet.services.logs import recording
 from jobs.api.diagnosis import DiagnosisSerializer
 from jobs.api.placement import PlacementSerializer, placement_of
+from jobs.api.progress import ProgressSerializer
 from jobs.core.failover.causes import Cause
 from jobs.core.failover.lifecycle import Action
 from jobs.core.life.shares import ShareState
@@ -182,6 +183,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         help_text="by role; null: not resized while it runs",
     )
     resize = serializers.SerializerMethodField(help_text="the growth that waits; null: none does")
+    progress = ProgressSerializer(read_only=True, allow_null=True, default=None, help_text="null: it reports none")
     ran_s = serializers.SerializerMethodField(
         help_text="seconds that all its pods ran, over its attempts that have ended; without moves and waits"
     )
@@ -195,7 +197,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         fields: tuple[str, ...] = (
             "id", "kind", "api_version", "namespace", "name", "labels", "state", "reason", "cluster", "attempt",
             "created_at", "queued_at", "started_at", "finished_at", "deleting_at", "roles", "size", "resize", "gpus", "total",
-            "priority", "submitted_by", "ran_s", "runs_since",
+            "progress", "priority", "submitted_by", "ran_s", "runs_since",
             "suspended", "policy", "leaf", "preemptible", "resource_version", "actions",
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = fields

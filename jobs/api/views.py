@@ -79,7 +79,7 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
     def shown(self, rows: QuerySet[Job]) -> QuerySet[Job]:
         """With what a job's JSON needs of others, and in lists without what it does not show."""
         times = Attempt.objects.only("job_id", "started_at", "ended_at").order_by()
-        rows = rows.select_related("cluster", "policy").prefetch_related(Prefetch("attempts", times))
+        rows = rows.select_related("cluster", "policy", "progress").prefetch_related(Prefetch("attempts", times))
         rows = rows.defer("cluster__access", "cluster__apis", "policy__manifest")
         return rows.defer("cluster__access", *_HEAVY) if self.action == "list" else rows
 

@@ -33,7 +33,7 @@ from jobs.kubeapi import printing
 from jobs.kubeapi.decisions import Bindings, Works
 from jobs.kubeapi.queueunits import QueueUnits
 from jobs.kubeapi.writes import ManifestKind, rendered
-from jobs.models import Dependent, Job, Policy
+from jobs.models import Dependent, Job, Policy, Progress
 from jobs.services.lifecycle import sizes, volume_claims
 from jobs.services.submission.changes import actions
 from quotas.core.queues.job_names import facts_within
@@ -54,6 +54,7 @@ class Jobs(ManifestKind):
         Column("Fleet State", lambda shown, now: _convoy(shown).get("state", ""), wide=True),
         Column("Reason", lambda shown, now: (_convoy(shown).get("reason") or {}).get("message", ""), wide=True),
         Column("Size", lambda shown, now: printing.size(_convoy(shown)), wide=True),
+        Column("Progress", lambda shown, now: printing.progress(_convoy(shown)), wide=True),
     )
 
     def __init__(self, served: Served) -> None:
@@ -63,7 +64,8 @@ class Jobs(ManifestKind):
     def rows(self) -> QuerySet[Any]:
         """Of every version: a name is one job, whichever version it was submitted in, as in one cluster."""
         group = registry.group_of(self.served.resource.api_version)
-        return Job.objects.filter(kind=self.name, group=group).select_related("cluster").only(*_COLUMNS)
+        rows = Job.objects.filter(kind=self.name, group=group).select_related("cluster", "progress")
+        return rows.only(*_COLUMNS, *_PROGRESS)
 
     def render(self, row: Job) -> Object:
         deleting = stamp(row.deleting_at) if row.deleting_at else None
@@ -72,7 +74,8 @@ class Jobs(ManifestKind):
         shown = rendered(row, self.served.resource.api_version, deletionTimestamp=deleting)
         is_own_version = row.api_version == self.served.resource.api_version
         shown = structural.with_defaults(self.defaults, shown) if self.defaults and is_own_version else shown
-        return {**shown, "status": _status(row, row.cluster.name if row.cluster else None)}
+        progress = getattr(row, "progress", None)
+        return {**shown, "status": _status(row, row.cluster.name if row.cluster else None, _progress(progress))}
 
     def update(self, document: Object, write: Write) -> None:
         """Of a job of another version the metadata alone can be changed here: its fields are not those of this version."""
@@ -114,6 +117,7 @@ _STATED_BY = {
     Phase.FAILED: {"Failed"},
 }
 """Conditions of a member that state the phase; without one of them, the fleet adds its own."""
+_PROGRESS = ("progress__step", "progress__total", "progress__percent")
 _COLUMNS = (
     *(field.name for field in Job._meta.concrete_fields if field.name not in ("roles", "total")),
     "cluster__name",
@@ -122,7 +126,7 @@ _COLUMNS = (
 _LINE = (
     *("name", "namespace", "uid", "resource_version", "generation", "labels", "deleting_at", "cluster__name"),
     *("status", "state", "reason", "attempt", "created_at", "finished_at", "api_version", "kind", "suspended"),
-    *("size", "resize", "shares"),
+    *("size", "resize", "shares", *_PROGRESS),
 )
 _SIZES = {"batch": ("manifest__spec__completions", "manifest__spec__parallelism")}
 
@@ -133,10 +137,17 @@ def _line(row: Any) -> Object:
     spec = {"suspend": row.suspended}
     for size in _SIZES["batch"]:
         spec[size.rpartition("__")[2]] = getattr(row, size, None)
-    return {"metadata": metadata, "spec": spec, "status": _status(row, row.cluster__name)}
+    progress = Progress(step=row.progress__step, total=row.progress__total, percent=row.progress__percent)
+    return {"metadata": metadata, "spec": spec, "status": _status(row, row.cluster__name, _progress(progress))}
 
 
-def _status(row: Any, cluster: str | None) -> Object:
+def _progress(row: Progress | None) -> Object:
+    """What its training reports. A watch shows the value of the job's last change: reports are no changes of the object."""
+    stated = {} if row is None else {"step": row.step, "total": row.total, "percent": row.percent_done}
+    return {name: value for name, value in stated.items() if value is not None}
+
+
+def _status(row: Any, cluster: str | None, progress: Object) -> Object:
     """``row`` is a job, or of its columns those of a line."""
     phase, kind = printing.phase_of(row.state), registry.kind_of(row.api_version, row.kind)
     status = printing.with_phase(kind, {} if row.state in Job.OFF_MEMBER else row.status, phase)
@@ -149,6 +160,7 @@ def _status(row: Any, cluster: str | None) -> Object:
         "reason": _reason_within(row.reason, row.namespace),
         "size": row.size,
         "resize": _resize_within(row),
+        "progress": progress,
     }
     return {
         **status,

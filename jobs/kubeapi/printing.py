@@ -87,6 +87,14 @@ def size(convoy: Object) -> str:
     return ", ".join(shown)
 
 
+def progress(convoy: Object) -> str:
+    """``64/3000 (2%)``, as the training reports it."""
+    stated = convoy.get("progress") or {}
+    steps = "/".join(str(stated[part]) for part in ("step", "total") if part in stated)
+    percent = f"{stated['percent']}%" if "percent" in stated else ""
+    return f"{steps} ({percent})" if steps and percent else steps or percent
+
+
 def _batch_status(shown: Object, _now: datetime) -> str:
     phase = phase_of(shown["status"]["convoy"]["state"])
     return _BATCH.get(phase, phase.value)

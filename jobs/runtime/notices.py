@@ -68,6 +68,15 @@ def read_notice(text: object, uid: str) -> Notice | None:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class StopRequest:
+    """An attempt was asked to stop, as a whole or some of its pods."""
+
+    scope: Scope
+    is_complete: bool = False
+    """It had reached its end all the same, by its own progress."""
+
+
 @dataclass(slots=True)
 class PodRecord:
     uid: str = ""

@@ -25,7 +25,8 @@ from jobs.events import job_event, record_event
 from jobs.kinds.base import Manifest, Phase
 from jobs.models import Job, Notice
 from jobs.runtime import notices
-from jobs.runtime.notices import JobRecord, PodRecord, Scope
+from jobs.runtime.notices import JobRecord, PodRecord, Scope, StopRequest
+from jobs.services.follow import progress
 from jobs.services.lifecycle import sizes
 from jobs.services.lifecycle.locks import lock_jobs
 from jobs.services.scheduling import loop
@@ -115,34 +116,46 @@ def _line(job: Job, rows: Sequence[Notice]) -> events.Line:
 def _recent_notices(param: Param) -> QuerySet[Notice, Any]:
     recent = Q(deadline__gt=param("since", TIME), at__lte=param("now", TIME)) | Q(stopped_at__isnull=False)
     rows = Notice.objects.filter(recent, job__uid__in=param("uids", UID)).order_by()
-    return rows.values_list("job__uid", "attempt", "scope", "stopped_at")
+    return rows.values_list("job__uid", "attempt", "scope", "stopped_at", "at")
 
 
 _RECENT_NOTICES = prepared.Rows(_recent_notices)
 
 
-def attempts_asked_to_stop(keys: Iterable[Key], now: datetime) -> dict[Key, Scope]:
+def attempts_asked_to_stop(keys: Iterable[Key], now: datetime) -> dict[Key, StopRequest]:
     """Which of these attempts were given notice so recently that their end is an answer to it."""
     wanted = set(keys)
     if not wanted:
         return {}
     scopes: dict[Key, Scope] = {}
+    asked: dict[Key, datetime] = {}
     uids = list({uid for uid, _ in wanted})
-    for uid, attempt, scope, stopped_at in _RECENT_NOTICES.values(uids=uids, since=now - AFTERWARDS, now=now):
+    for uid, attempt, scope, stopped_at, at in _RECENT_NOTICES.values(uids=uids, since=now - AFTERWARDS, now=now):
         if scopes.get((uid, attempt)) is not Scope.JOB:
             scopes[uid, attempt] = Scope.JOB if stopped_at else Scope(scope)
-    return {key: scope for key, scope in scopes.items() if key in wanted}
+        asked[uid, attempt] = min(asked.get((uid, attempt), at), at)
+    complete = progress.ends({key: at for key, at in asked.items() if key in wanted})
+    return {key: StopRequest(scope, key in complete) for key, scope in scopes.items() if key in wanted}
 
 
-def is_answer(scope: Scope | None, phase: Phase) -> bool:
-    """Whether this end is that of an attempt that was asked to stop. Where only some pods were, the others may succeed."""
-    return scope is Scope.JOB or (scope is Scope.PODS and phase is Phase.FAILED)
+def is_answer(asked: StopRequest | None, phase: Phase) -> bool:
+    """Whether this end is that of an attempt that was asked to stop. Where only some pods were, the others may succeed.
+
+    A success after the last step is one, whatever was asked meanwhile.
+    """
+    if asked is None or (phase is Phase.SUCCEEDED and asked.is_complete):
+        return False
+    return asked.scope is Scope.JOB or phase is Phase.FAILED
 
 
-def note_stopped(job: Job, attempt: int, now: datetime) -> None:
-    """The copy has ended by itself after its notice: there is nothing more to wait for."""
+def note_stopped(job: Job, attempt: int, phase: Phase, now: datetime) -> list[events.Line]:
+    """The copy has ended by itself after its notice: nothing more is waited for. Returns what is new for its timeline."""
     Notice.objects.filter(job=job, attempt=attempt, stopped_at__isnull=True).update(stopped_at=now)
     events.enqueue("jobs.settle_notices", str(job.uid))
+    if phase is not Phase.SUCCEEDED:
+        return []
+    message = f"its exit after a notice is not taken for its end: {progress.words(job)}; it goes on from its checkpoint"
+    return [job_event(job, "StoppedByNotice", message)]
 
 
 def unsettled() -> QuerySet[Notice]:

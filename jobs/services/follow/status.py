@@ -1,8 +1,7 @@
 """Applies the status that members report for copies to the jobs.
 
 `JobEventHandler` is registered with the fleet's watcher, which calls it with batches of objects and pods. A report is applied
-only if it belongs to the job's current attempt. A copy of any other attempt, or of a deleted job, is removed (invariant I4).
-Everything is idempotent: the same report twice changes nothing.
+if it belongs to the job's current attempt; the same report twice changes nothing. Other copies are removed (invariant I4).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -28,10 +27,10 @@ from jobs.events import job_event
 from jobs.kinds import registry
 from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
-from jobs.runtime.notices import Scope
+from jobs.runtime.notices import StopRequest
 from jobs.services.dispatch.members import service_accounts
 from jobs.services.failover import crash_loops, division, evidence, failover, returns
-from jobs.services.follow import division_status, member_copies, notices, refusals, status_rows
+from jobs.services.follow import division_status, member_copies, notices, progress, refusals, status_rows
 from jobs.services.follow.division_status import PodsSeen
 from jobs.services.follow.status_batch import Key, StatusBatch
 from jobs.services.follow.status_rows import RunningPods
@@ -80,6 +79,7 @@ class JobEventHandler:
         )
         state_preservation.keep(cluster_id, _reports(jobs, copies), now)
         batch.timeline += notices.record(cluster_id, _whole(jobs, copies))
+        progress.record(_whole(jobs, copies))
         batch.asked_to_stop = _asked_to_stop(jobs, copies, now)
         followed: set[Key] = set()
         for (uid, attempt), copy in copies:
@@ -177,7 +177,7 @@ def _whole(jobs: Mapping[UUID, Job], copies: Iterable[member_copies.Copy]) -> li
 
 def _asked_to_stop(
     jobs: Mapping[UUID, Job], copies: Iterable[member_copies.Copy], now: datetime
-) -> Mapping[Key, Scope]:
+) -> dict[Key, StopRequest]:
     ended = [
         key
         for key, copy in copies
@@ -242,7 +242,7 @@ def _apply_status(job: Job, status: Manifest, running: int, batch: StatusBatch) 
     if job.state in _STOPPING and state.phase is not Phase.SUCCEEDED:
         return
     if state.phase in FINISHED and notices.is_answer(batch.asked_to_stop.get((job.uid, job.attempt)), state.phase):
-        notices.note_stopped(job, job.attempt, batch.now)
+        batch.timeline += notices.note_stopped(job, job.attempt, state.phase, batch.now)
         return
     before = (job.state, job.status, job.reason, job.unhealthy_since)
     if job.state in (*Job.WAITING, *_STOPPING) and not _resume_former_attempt(job, state, batch.now):
@@ -358,8 +358,7 @@ def _mark_failed(job: Job, state: State, batch: StatusBatch) -> None:
 
 def _mark_finished(job: Job, event: JobEvent, outcome: Outcome, message: str, batch: StatusBatch) -> None:
     transitions.enter(job, event)
-    job.reason, job.unhealthy_since = None, None
-    job.charge, job.reclaim = None, None
+    job.reason = job.unhealthy_since = job.charge = job.reclaim = None
     job.finished_at = batch.now
     job.started_at = job.started_at or batch.now
     batch.ended_attempts[outcome, message[:500]].append(job)
@@ -374,6 +373,7 @@ def _apply_final_reports(cluster_id: int, copies: Sequence[tuple[Key, Manifest]]
     status_rows.prefetch_related(
         [(jobs[uid], copy.get("status") or {}) for (uid, _), copy in copies if uid in jobs], ()
     )
+    progress.record(_whole(jobs, copies))
     batch = StatusBatch(now, asked_to_stop=_asked_to_stop(jobs, copies, now))
     state_preservation.keep(cluster_id, _reports(jobs, copies), now)
     for (uid, attempt), copy in copies:

@@ -13,7 +13,7 @@ from jobs.core.failover.causes import Failure
 from jobs.core.failover.rules import Outcome
 from jobs.events import announce_jobs, job_event
 from jobs.models import Job
-from jobs.runtime.notices import Scope
+from jobs.runtime.notices import StopRequest
 from jobs.services.failover import evidence
 from jobs.services.lifecycle import cycle_requests, works
 
@@ -33,7 +33,7 @@ class StatusBatch:
     """Pods that have restarted too often."""
     created: Mapping[Key, int] = field(default_factory=dict)
     """The number of pods of each attempt that have not ended."""
-    asked_to_stop: Mapping[Key, Scope] = field(default_factory=dict)
+    asked_to_stop: Mapping[Key, StopRequest] = field(default_factory=dict)
     """The attempts that were asked to stop, of those that this batch reports as ended."""
     failed: list[tuple[Job, Failure]] = field(default_factory=list)
     changed: list[Job] = field(default_factory=list)

@@ -3167,6 +3167,8 @@ export interface components {
             readonly total: {
                 [key: string]: number;
             };
+            /** @description null: it reports none */
+            readonly progress: components["schemas"]["Progress"] | null;
             readonly priority: number;
             readonly submitted_by: string;
             /** @description seconds that all its pods ran, over its attempts that have ended; without moves and waits */
@@ -3238,6 +3240,8 @@ export interface components {
             readonly total: {
                 [key: string]: number;
             };
+            /** @description null: it reports none */
+            readonly progress: components["schemas"]["Progress"] | null;
             readonly priority: number;
             readonly submitted_by: string;
             /** @description seconds that all its pods ran, over its attempts that have ended; without moves and waits */
@@ -4304,6 +4308,25 @@ export interface components {
                 [key: string]: unknown;
             };
             yaml?: string;
+        };
+        /** @description What the job's training reports of itself. It decides nothing. */
+        Progress: {
+            /** @description the attempt that reported it */
+            attempt: number;
+            /** @description steps that are done */
+            step: number | null;
+            total: number | null;
+            /** @description of its steps; where it reports none, as it reported it */
+            readonly percent: number | null;
+            /** @description seconds to its end, as it estimated then */
+            eta_s: number | null;
+            /** Format: double */
+            loss: number | null;
+            world_size: number | null;
+            /** @description of its last checkpoint */
+            saved_step: number | null;
+            /** Format: date-time */
+            reported_at: string;
         };
         ProofRequest: {
             /** @default  */
