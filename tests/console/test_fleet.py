@@ -16,7 +16,8 @@ from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGES = {
-    "/fleet": "Fleet", "/fleet/north": "north", "/join": "Add a cluster", "/submit": "Submit a job", "/policies": "Policies",
+    "/fleet": "Fleet", "/fleet/north": "north", "/fleet/north/drain": "Drain north",
+    "/whatif": "What if", "/join": "Add a cluster", "/submit": "Submit a job", "/policies": "Policies",
     "/incidents": "Incidents", "/events": "Events", "/audit": "Audit", "/access": "Access", "/system": "System",
 }  # fmt: skip
 
@@ -76,6 +77,10 @@ def test_it_joins_a_cluster_after_a_bad_kubeconfig(page, aside, north, stranger)
     expect(page.get_by_role("listitem").filter(has_text="It is no member yet")).to_contain_text("passed")
     page.get_by_role("button", name="Join the fleet").click()
     expect(page.get_by_role("heading", name="south", level=1)).to_be_visible()
+    page.get_by_role("button", name="Detach").click()
+    page.get_by_role("dialog", name="Detach south from the fleet?").get_by_role("button", name="Detach").click()
+    expect(page.get_by_role("heading", name="Fleet", level=1)).to_be_visible()
+    expect(page.get_by_role("article", name="south", exact=True)).to_have_count(0)
 
 
 def test_it_drains_a_cluster_and_tells_the_move_as_a_story(world, page, aside, north, settings):
@@ -86,12 +91,20 @@ def test_it_drains_a_cluster_and_tells_the_move_as_a_story(world, page, aside, n
     sign_in(page, at="/fleet/north")
     expect(page.get_by_role("link", name="default/llama Worker 0")).to_be_visible()
     page.get_by_role("button", name="Drain").click()
-    dialog = page.get_by_role("dialog", name="Drain north?")
-    expect(dialog).to_contain_text("1 job leaves it")
-    dialog.get_by_role("button", name="Drain").click()
-    expect(dialog).to_be_hidden()
-    expect(page.get_by_role("article", name="north", exact=True)).to_contain_text("Drained")
+    effect = page.get_by_role("region", name="What a drain would do")
+    expect(effect).to_contain_text("1 job leaves it. 0 of them")
+    expect(effect.get_by_role("row").filter(has_text="llama")).to_contain_text("Starts on south")
+    pace = page.get_by_role("region", name="Pace")
+    pace.get_by_role("textbox", name="Jobs per minute").fill("7")
+    pace.get_by_role("button", name="Set the pace").click()
+    expect(pace).to_contain_text("At most 7 a minute")
+    page.get_by_role("button", name="Drain north").click()
+    expect(page.get_by_role("region", name="Jobs leaving")).to_be_visible()
+    expect(effect).to_have_count(0)
     aside(world.expect, "llama", "Running", on="south")
+    expect(page.get_by_role("heading", name="All jobs have left north")).to_be_visible()
+    page.get_by_role("link", name="north", exact=True).click()
+    expect(page.get_by_role("article", name="north", exact=True)).to_contain_text("Drained")
     page.get_by_role("link", name="Incidents").click()
     page.get_by_role("link", name="north was drained").click()
     story = page.get_by_role("region", name="Timeline")
@@ -141,6 +154,12 @@ def test_an_admin_sees_and_changes_how_a_cluster_is_accessed(page, north, axe):
     page.get_by_role("dialog", name="Use what north was joined with?").get_by_role("button", name="Turn off").click()
     expect(tokens.get_by_role("button", name="Turn on")).to_be_visible()
     expect(tokens).to_contain_text("turned off for this cluster", ignore_case=True)
+    taints = page.get_by_role("region", name="Taints")
+    taints.get_by_label("Key").fill("maintenance")
+    taints.get_by_role("button", name="Add the taint").click()
+    expect(taints.get_by_role("listitem")).to_contain_text("maintenance:NoSchedule")
+    taints.get_by_role("button", name="Remove maintenance:NoSchedule").click()
+    expect(taints.get_by_role("listitem")).to_have_count(0)
 
 
 def test_a_viewer_sees_it_and_is_told_why_it_cannot_change_it(page, aside, north):

@@ -14,7 +14,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ROUTES = {
     "/fleet": "clusters/", "/fleet/north": "nodes/", "/jobs": "jobs/", "/jobs/ID": "jobs/",
     "/quotas": "quota/tree/", "/policies": "policies/", "/incidents": "incidents/", "/events": "events/",
-    "/audit": "audit/", "/access": "users/", "/system": "system/",
+    "/audit": "audit/", "/access": "users/", "/system": "system/", "/fleet/north/drain": "whatif/",
+    "/whatif#cluster=north": "whatif/",
 }  # fmt: skip
 """Pages that read, and what of the API each cannot do without; joining and submitting only send."""
 EMPTY = {

@@ -3,17 +3,22 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.builders import sign_in, write
+from tests.console.builders import ANSWERS, answers, sign_in, write
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_it_submits_a_file_after_saying_where_it_would_go(world, page, aside, north):
+    page.add_init_script(ANSWERS)
     sign_in(page)
     page.get_by_role("link", name="Submit").click()
     outlook = page.get_by_role("region", name="What would happen")
     expect(outlook).to_contain_text("pytorch-test would start on north")
+    answers(page, "apply/preview/")
+    write(page, "kind: Unanswered")
+    expect(outlook).not_to_contain_text("pytorch-test")
+    answers(page)
     write(page, pytorch_job("llama", duration="10h"))
     expect(outlook).to_contain_text("llama would start on north")
     page.get_by_role("button", name="Submit").click()

@@ -60,6 +60,7 @@ export type Checks = Schemas['Checks'];
 export type Group = Schemas['Group'];
 export type Groups = Schemas['Groups'];
 export type WhatIf = Schemas['WhatIf'];
+export type Suppose = Schemas['SupposeRequest'];
 export type Policy = Schemas['Policy'];
 export type AuditLine = Schemas['AuditLine'];
 export type AuditEntry = Schemas['AuditEntry'];

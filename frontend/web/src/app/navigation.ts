@@ -10,6 +10,7 @@ import {
   Network,
   Route,
   Siren,
+  Split,
   SquarePen,
 } from 'lucide-react';
 
@@ -28,6 +29,7 @@ export const ROOMS: Room[] = [
   { to: '/quotas', name: 'quotas', keys: 'g q', icon: ListTree },
   { to: '/submit', name: 'submit', keys: 'g s', icon: SquarePen },
   { to: '/policies', name: 'policies', keys: 'g p', icon: Route },
+  { to: '/whatif', name: 'whatif', keys: 'g w', icon: Split },
   { to: '/incidents', name: 'incidents', keys: 'g o', icon: Siren },
   { to: '/events', name: 'events', keys: 'g e', icon: Activity },
   { to: '/audit', name: 'audit', keys: 'g a', icon: History },

@@ -1,6 +1,6 @@
 /** One cluster: what it has, and node by node how full it is. */
 import { Anchor, Skeleton } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { useIsMutating, useQuery } from '@tanstack/react-query';
 import { Server } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
@@ -18,13 +18,15 @@ import { DrainPanel } from './DrainPanel.tsx';
 import { GpuMap } from './GpuMap.tsx';
 import { NodesPanel } from './NodesPanel.tsx';
 import { clustersQuery } from './queries.ts';
-import { hasToBeLeft } from './steering.ts';
+import { detaching, hasToBeLeft } from './steering.ts';
+import { Taints } from './Taints.tsx';
 import classes from './ClusterPage.module.css';
 
 export default function ClusterPage() {
   const { t } = useTranslation();
   const { name = '' } = useParams();
   const clusters = useQuery(clustersQuery);
+  const isLeaving = useIsMutating({ mutationKey: detaching(name) }) > 0;
   const cluster = clusters.data?.results.find((one) => one.name === name);
   if (clusters.data && !cluster) return <Empty title={t('cluster.unknown', { name })} icon={Server} />;
   return (
@@ -39,11 +41,12 @@ export default function ClusterPage() {
       <div className={classes['columns']}>
         {cluster ? <ClusterCard cluster={cluster} /> : <Skeleton height={252} radius={8} visible={clusters.isPending} />}
         <div className={classes['main']}>
-          {(cluster ?? clusters.error) && (
+          {!isLeaving && (cluster ?? clusters.error) && (
             <>
               {cluster && hasToBeLeft(cluster) && <DrainPanel name={name} />}
               <GpuMap name={name} cluster={cluster} />
               <JobsOverTime of={{ cluster: name }} />
+              <Taints name={name} />
               <ClusterAccess name={name} />
               <NodesPanel key={name} name={name} cluster={cluster} />
             </>

@@ -1,25 +1,14 @@
 /** How far the jobs of a cluster that has to be left have left it, and how fast they do: the same numbers as the command line. */
 import { Skeleton } from '@mantine/core';
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { CircleCheck } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 
-import { api } from '../api/client.ts';
 import type { Evictions } from '../api/types.ts';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import classes from './DrainPanel.module.css';
-
-const EVICTIONS_MS = 5_000;
-
-/** How many jobs have to leave the cluster yet, and how fast they do. */
-function evictionsQuery(cluster: string) {
-  return queryOptions({
-    queryKey: ['clusters', 'list', 'evictions', cluster],
-    queryFn: ({ signal }) => api.get<Evictions>(`clusters/${encodeURIComponent(cluster)}/evictions/`, { signal }),
-    refetchInterval: EVICTIONS_MS,
-  });
-}
+import { evictionsQuery } from './queries.ts';
 
 export function DrainPanel({ name }: { name: string }) {
   const { t, ready } = useTranslation('deferred', { useSuspense: false });

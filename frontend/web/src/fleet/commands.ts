@@ -24,6 +24,10 @@ export function commandsToSteer(action: Steering, cluster: Cluster): Commands {
   return { kubectl: patch, cli: convoy('cluster', action, name), curl: curl(`${pathOf(name)}${action}/`, 'POST') };
 }
 
+export function commandsToDetach(name: string): Commands {
+  return { kubectl: kubectl('delete', 'cluster', name), cli: convoy('cluster', 'detach', name), curl: curl(pathOf(name), 'DELETE') };
+}
+
 /** What a fleet admin turns on and off of the access to a cluster. */
 export type AccessSetting = 'people' | 'tokens';
 

@@ -2,10 +2,11 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
-import type { Cluster, ClusterDetail, GpuMap, GpuModel, Groups, Job, JobEvent, Node, Page, Queue, WhatIf } from '../api/types.ts';
+import type { Cluster, ClusterDetail, Evictions, GpuMap, GpuModel, Groups, Job, JobEvent, Node, Page, Queue, WhatIf } from '../api/types.ts';
 import type { Scope } from '../scope/scope.ts';
 
 const SWEEP_MS = 30_000;
+const EVICTIONS_MS = 5_000;
 
 export const clustersQuery = queryOptions({
   queryKey: ['clusters', 'list'],
@@ -110,5 +111,14 @@ export function drainQuery(cluster: string) {
     queryFn: () => api.post<WhatIf>('whatif/', { drain_cluster: cluster }),
     staleTime: 0,
     retry: false,
+  });
+}
+
+/** How many jobs have to leave the cluster yet, and how fast they do. */
+export function evictionsQuery(cluster: string) {
+  return queryOptions({
+    queryKey: ['clusters', 'list', 'evictions', cluster],
+    queryFn: ({ signal }) => api.get<Evictions>(`clusters/${encodeURIComponent(cluster)}/evictions/`, { signal }),
+    refetchInterval: EVICTIONS_MS,
   });
 }

@@ -9,10 +9,23 @@ export const DRAINED = { key: 'convoy.dev/drained', effect: 'NoExecute' };
 /** The heartbeat keeps these; people cannot change them. */
 const OF_HEALTH = ['cluster.karmada.io/not-ready', 'cluster.karmada.io/unreachable'];
 
-/** Without those of health, of the cordon and of the drain. */
+/** The key of the mutation, by which its page knows that the cluster may be gone at any moment. */
+export const detaching = (name: string) => ['detach', name];
+
+type Taint = Cluster['taints'][number];
+
+export function isOfHealth({ key }: Taint): boolean {
+  return OF_HEALTH.includes(key);
+}
+
+/** Not of health, nor the cordon's or the drain's, which buttons of their own set and remove. */
+export function isOfPeople(taint: Taint): boolean {
+  const drains = taint.key === DRAINED.key && taint.effect === DRAINED.effect;
+  return !isOfHealth(taint) && taint.key !== CORDONED.key && !drains;
+}
+
 export function peoplesTaints({ taints }: Pick<Cluster, 'taints'>): Cluster['taints'] {
-  const drains = (taint: { key: string; effect: string }) => taint.key === DRAINED.key && taint.effect === DRAINED.effect;
-  return taints.filter((taint) => ![...OF_HEALTH, CORDONED.key].includes(taint.key) && !drains(taint));
+  return taints.filter(isOfPeople);
 }
 
 /** Whether jobs have to leave the cluster: it is drained, or has been lost. */

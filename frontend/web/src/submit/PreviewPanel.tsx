@@ -26,7 +26,7 @@ export function PreviewPanel({ preview, error, broken, busy }: Props) {
   const faults = broken.length > 0 ? broken.map(({ line, message }) => t('deferred:submit.atLine', { line, message })) : faultsOf(error);
   return (
     <Panel title={t('deferred:submit.preview')}>
-      <div className={classes['preview']} aria-live="polite" data-busy={busy}>
+      <div className={classes['preview']} aria-live="polite" aria-busy={busy}>
         {faults.length > 0 && <Faults faults={faults} />}
         {faults.length === 0 && !preview && <Skeleton height={84} radius={6} />}
         {faults.length === 0 && preview && <Answer preview={preview} />}

@@ -48,7 +48,9 @@ export default function SubmitPage() {
   const preview = useQuery({ ...previewQuery(rested), enabled: may && rested.trim() !== '' && broken.length === 0 });
   const apply = useApply((applied) => go(whereTo(applied)));
   useBeginning(example, job, clone !== null, setText);
+  // An answer is shown beside the text it belongs to, and beside no other.
   const fresh = text === rested;
+  const refusal = apply.variables === text ? apply.error : null;
   const marks = useMemo(
     () => (broken.length > 0 ? broken : fresh ? marksOf(rested, preview.error) : []),
     [broken, fresh, rested, preview.error],
@@ -83,8 +85,8 @@ export default function SubmitPage() {
         <div className={classes['side']}>
           <FormPanel text={text} onChange={setText} />
           <PreviewPanel
-            preview={preview.data}
-            error={apply.error ?? preview.error ?? (refused ? new Error(refused) : null)}
+            preview={fresh ? preview.data : undefined}
+            error={refusal ?? (fresh ? preview.error : null) ?? (refused ? new Error(refused) : null)}
             broken={broken}
             busy={!fresh || preview.isFetching}
           />

@@ -1,5 +1,5 @@
 /** What the submit page asks the server: what a file would do, and to do it. */
-import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
 import { refetch } from '../api/refetch.ts';
@@ -9,7 +9,6 @@ export function previewQuery(text: string) {
   return queryOptions({
     queryKey: ['apply', 'preview', text],
     queryFn: ({ signal }) => api.postYaml<ApplyPreview>('apply/preview/', text, signal),
-    placeholderData: keepPreviousData,
     enabled: text.trim() !== '',
     retry: false,
     gcTime: 60_000,
