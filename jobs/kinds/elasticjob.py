@@ -39,6 +39,8 @@ _MASTER_RIGHTS = (
     (SERVICES, ("create", "get", "patch")),
     (CONFIG_MAPS, ("get",)),
 )
+_EVENTS = {"DLROVER_EVENT_EVENT_EXPORTER": "CONSOLE", "DLROVER_EVENT_TEXT_FORMATTER": "JSON"}
+"""Environment that makes dlrover write one JSON object a line for each of its events (`jobs.runtime.dlrover`)."""
 _STRATEGIES = ("AllreduceStrategy", "ParameterServerStrategy", "CustomStrategy", "Local")
 _PREFIX = "elasticjob.dlrover/"
 _PHASES = {"Pending": Phase.CREATED, **{phase.value: phase for phase in Phase}}
@@ -77,11 +79,13 @@ class ElasticJob(Kind):
 
     def set_defaults(self, manifest: Manifest) -> None:
         replicas = manifest["spec"][_KEY]
-        for replica in replicas.values():
+        for role, replica in replicas.items():
             if (count := replica.pop("restartCounts", None)) is not None:
                 replica.setdefault("restartCount", count)
             for container in replica["template"]["spec"]["containers"]:
                 _request_limits(container)
+                if role.lower() != _MASTER:
+                    _write_events(container)
         if not any(name.lower() == _MASTER for name in replicas):
             replicas[_MASTER] = {"replicas": 1, "template": _default_master(manifest)}
 
@@ -157,6 +161,13 @@ def _request_limits(container: Manifest) -> None:
     resources = container.get("resources") or {}
     if limits := resources.get("limits"):
         resources["requests"] = {**limits, **(resources.get("requests") or {})}
+
+
+def _write_events(container: Manifest) -> None:
+    """Lets dlrover's agents write their events into the log, where the fleet reads them; what a person sets is theirs."""
+    env = container.get("env") or []
+    names = {each.get("name") for each in env}
+    container["env"] = [*env, *({"name": name, "value": value} for name, value in _EVENTS.items() if name not in names)]
 
 
 def _overwritten(template: Manifest, path: str) -> list[str]:

@@ -54,6 +54,9 @@ def number(value: object) -> int | None:
 
 
 def seconds(value: object) -> float | None:
+    """Seconds that are not negative, also if they are written as a text, as dlrover does."""
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value, re.ASCII):
+        value = float(value)
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)

@@ -144,12 +144,20 @@ FACT = {"event": "Checkpoint", "at": ago(60), "pod": "llama-worker-0", "step": 4
 
 
 def test_it_lists_the_checkpoints_and_the_ranks_of_a_job(server, convoy):
+    saved = {**FACT, "seconds": 0.029, "shards_done": 6, "shards_total": 8, "committed": False}
+    disk = {**saved, "tier": "disk", "committed": True, "shards_total": None}
     pod = {"pod": "llama-worker-0", "node": "n1", "ranks": [8, 9], "world_size": 16, "restarts": None}
     server.page("jobs/", job())
-    said = {"facts": [FACT], "checkpoints": [FACT], "ranks": [pod], "warnings": ["no log of llama-worker-1: gone"]}
+    said = {
+        "facts": [FACT],
+        "checkpoints": [saved, disk],
+        "ranks": [pod],
+        "warnings": ["no log of llama-worker-1: gone"],
+    }
     server.on(f"jobs/{JOB_ID}/", job())
     server.on(f"jobs/{JOB_ID}/runtime/", said)
     listed = convoy("ckpt", "list", "llama")
-    assert listed.out.splitlines()[1].split()[:3] == ["40", "memory", "saved"]
+    assert listed.out.splitlines()[1].split()[:5] == ["40", "memory", "saved", "0.029", "6/8"]
+    assert listed.out.splitlines()[2].split()[:5] == ["40", "disk", "committed", "0.029", "6/?"]
     assert "no log of llama-worker-1" in listed.err
     assert convoy("ranks", "llama").out.splitlines()[1].split() == ["llama-worker-0", "n1", "8,9", "16", "<none>"]

@@ -16,7 +16,7 @@ Words = Annotated[list[str], typer.Argument(metavar="[KIND] NAME", help="A job's
 
 @ckpt.command("list")
 def checkpoints(context: typer.Context, words: Words, namespace: session.Namespace = DEFAULT_NAMESPACE) -> None:
-    """List a job's checkpoints, oldest first: step, where it was saved, and how that ended."""
+    """List a job's checkpoints, oldest first: step, where it was saved, how that ended, and how long it took."""
     run = session.session_of(context)
     runtime = runtime_of(run, words, namespace)
     now = run.now()
@@ -24,14 +24,16 @@ def checkpoints(context: typer.Context, words: Words, namespace: session.Namespa
         [
             str(each["step"]) if each["step"] is not None else human.NONE,
             each["tier"] or human.NONE,
-            {True: "saved", False: "failed", None: human.NONE}[each["ok"]],
+            _checkpoint_state(each),
+            human.NONE if each["seconds"] is None else f"{each['seconds']:g}",
+            _shards(each),
             human.age(each["at"], now) if each["at"] else human.NONE,
             each["pod"],
         ]
         for each in runtime["checkpoints"]
     ]
     _warn(run, runtime)
-    run.screen.table(["STEP", "TIER", "STATE", "AGE", "POD"], rows)
+    run.screen.table(["STEP", "TIER", "STATE", "SECONDS", "SHARDS", "AGE", "POD"], rows)
 
 
 def ranks(context: typer.Context, words: Words, namespace: session.Namespace = DEFAULT_NAMESPACE) -> None:
@@ -94,6 +96,19 @@ def runtime_of(run: Session, words: list[str], namespace: str) -> Item:
     item = session.one(run.api, kind, name, namespace)
     runtime: Item = run.api.get(session.job_path(item, "runtime"))
     return runtime
+
+
+def _checkpoint_state(checkpoint: Item) -> str:
+    if checkpoint["committed"]:
+        return "committed"
+    return {True: "saved", False: "failed", None: human.NONE}[checkpoint["ok"]]
+
+
+def _shards(checkpoint: Item) -> str:
+    """``6/8``; the total is only known where the runtime says it."""
+    if checkpoint["shards_done"] is None:
+        return human.NONE
+    return f"{checkpoint['shards_done']}/{checkpoint['shards_total'] or '?'}"
 
 
 def _warn(run: Session, runtime: Item) -> None:

@@ -27,6 +27,24 @@ class FactSerializer(serializers.Serializer[Any]):
     message = serializers.CharField()
 
 
+class CheckpointSerializer(serializers.Serializer[Any]):
+    """One checkpoint of the whole job, put together from what its pods say; what they do not say is null."""
+
+    step = serializers.IntegerField()
+    tier = serializers.CharField(help_text="memory or disk, or what the script calls it")
+    at = serializers.DateTimeField(allow_null=True, help_text="when the last of it was saved")
+    pod = serializers.CharField(help_text="the first that said so")
+    ok = serializers.BooleanField(allow_null=True, help_text="false: a shard of it was not saved")
+    seconds = serializers.FloatField(
+        allow_null=True, help_text="of its slowest shard; in memory the training waits for so long, to disk it does not"
+    )
+    shards_done = serializers.IntegerField(allow_null=True)
+    shards_total = serializers.IntegerField(allow_null=True)
+    committed = serializers.BooleanField(
+        allow_null=True, help_text="whether all of it is on disk, so that a training can begin from it"
+    )
+
+
 class RankedPodSerializer(serializers.Serializer[Any]):
     pod = serializers.CharField()
     role = serializers.CharField()
@@ -39,6 +57,6 @@ class RankedPodSerializer(serializers.Serializer[Any]):
 
 class RuntimeSerializer(serializers.Serializer[Any]):
     facts = FactSerializer(many=True, help_text="the latest 200 at most, oldest first")
-    checkpoints = FactSerializer(many=True, help_text="those of the facts that are checkpoints")
+    checkpoints = CheckpointSerializer(many=True, help_text="the latest 200 at most, oldest first")
     ranks = RankedPodSerializer(many=True)
     warnings = serializers.ListField(child=serializers.CharField(), help_text="which logs are missing, and why")

@@ -19,7 +19,8 @@ from fleet.services.members import impersonation, member_clients, pod_logs
 from jobs.core.division import shares
 from jobs.kinds import registry
 from jobs.models import Job
-from jobs.runtime import facts
+from jobs.runtime import checkpoints, facts
+from jobs.runtime.checkpoints import Checkpoint
 from jobs.runtime.facts import Fact, Kind
 
 PODS = 32
@@ -62,10 +63,8 @@ class Runtime:
     ranks: Sequence[RankedPod]
     warnings: Sequence[str]
     """Which logs are missing, and why."""
-
-    @property
-    def checkpoints(self) -> list[Fact]:
-        return [fact for fact in self.facts if fact.kind is Kind.CHECKPOINT]
+    checkpoints: Sequence[Checkpoint]
+    """The latest of those that the facts of all pods make up, oldest first."""
 
 
 def of_job(job: Job, user: Any) -> Runtime:
@@ -87,7 +86,7 @@ def _read(job: Job, user: Any) -> Runtime:
     stated = [fact for of_pod, _ in answers for fact in of_pod]
     ranks = [ranks_in(pod, of_pod) for pod, (of_pod, _) in zip(pods, answers, strict=False)]
     latest = sorted(stated, key=lambda fact: fact.at or _LONG_AGO)[-facts.MOST :]
-    return Runtime(latest, ranks, warnings)
+    return Runtime(latest, ranks, warnings, checkpoints.summarize(stated)[-facts.MOST :])
 
 
 def pods_of(job: Job) -> list[Pod]:

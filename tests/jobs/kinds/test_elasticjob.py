@@ -141,3 +141,14 @@ def test_one_of_several_containers_must_be_main():
     [fault] = kind.read(changed(manifest, f"{WORKER}/template/spec/containers", others)).faults
     assert "named main" in fault.detail
     assert kind.read(changed(manifest, f"{WORKER}/template/spec/containers", [others[0], main])).faults == ()
+
+
+def test_the_agents_of_the_workers_write_their_events_into_the_log_unless_the_person_says_otherwise():
+    kind, manifest = example("elasticjob")
+    given = changed(manifest, "spec/replicaSpecs/worker/template/spec/containers/0/env", [
+        {"name": "DLROVER_EVENT_EVENT_EXPORTER", "value": "TEXTFILE"}, {"name": "A", "value": "1"}
+    ])  # fmt: skip
+    [container] = marked(kind, given, {})["spec"]["replicaSpecs"]["worker"]["template"]["spec"]["containers"]
+    assert {each["name"]: each["value"] for each in container["env"]} == {
+        "A": "1", "DLROVER_EVENT_EVENT_EXPORTER": "TEXTFILE", "DLROVER_EVENT_TEXT_FORMATTER": "JSON",
+    }  # fmt: skip

@@ -2272,6 +2272,30 @@ export interface components {
             ok: boolean;
             detail: string;
         };
+        /** @description One checkpoint of the whole job, put together from what its pods say; what they do not say is null. */
+        Checkpoint: {
+            step: number;
+            /** @description memory or disk, or what the script calls it */
+            tier: string;
+            /**
+             * Format: date-time
+             * @description when the last of it was saved
+             */
+            at: string | null;
+            /** @description the first that said so */
+            pod: string;
+            /** @description false: a shard of it was not saved */
+            ok: boolean | null;
+            /**
+             * Format: double
+             * @description of its slowest shard; in memory the training waits for so long, to disk it does not
+             */
+            seconds: number | null;
+            shards_done: number | null;
+            shards_total: number | null;
+            /** @description whether all of it is on disk, so that a training can begin from it */
+            committed: boolean | null;
+        };
         /** @description Up to the first that fails. */
         Checks: {
             /** @description it may join */
@@ -4679,8 +4703,8 @@ export interface components {
         Runtime: {
             /** @description the latest 200 at most, oldest first */
             facts: components["schemas"]["Fact"][];
-            /** @description those of the facts that are checkpoints */
-            checkpoints: components["schemas"]["Fact"][];
+            /** @description the latest 200 at most, oldest first */
+            checkpoints: components["schemas"]["Checkpoint"][];
             ranks: components["schemas"]["RankedPod"][];
             /** @description which logs are missing, and why */
             warnings: string[];
