@@ -20,7 +20,7 @@ from fleet.member.errors import MemberError, MemberExists
 from simulator import images
 from simulator.apiserver import metrics
 from simulator.apiserver.faults import Faults
-from simulator.apiserver.objects.catalog import Catalog
+from simulator.apiserver.objects.catalog import DEVICE_CLAIMS, Catalog
 from simulator.apiserver.server import ApiServer
 from simulator.controller_manager import ControllerManager, Shape
 from simulator.fault_parser import BadFault, Fault
@@ -83,7 +83,8 @@ class SimulatedMember:
         self._manager.start()
 
     def _serve(self) -> None:
-        define_in(self._server.catalog, self._serves)
+        claims = {DEVICE_CLAIMS: "v1"} if any(pool.gpu_class for pool in self._shape.pools) else {}
+        define_in(self._server.catalog, {**claims, **self._serves})
         self._server.start()
 
     def rotate(self, token: str) -> None:
@@ -187,6 +188,8 @@ def define(client: MemberClient, serves: Mapping[str, str] | None = None) -> Non
 
 def define_in(catalog: Catalog, serves: Mapping[str, str] | None = None) -> None:
     """Like `define`, but directly in the catalog of a server that has not started."""
+    if (serves or {}).get(DEVICE_CLAIMS):
+        catalog.serve_device_claims()
     for definition in definitions_to_serve(serves or {}):
         if catalog.of(CRDS).get("", definition["metadata"]["name"]) is None:
             catalog.create(CRDS, definition)

@@ -13,6 +13,7 @@ members:
     manifests: [supervisor.yaml]        # files beside this one, of what is installed there from the start
     pools:
       - {name: gpu, count: 4, cpu: "96", memory: 1Ti, gpus: 8, gpuModel: A100, labels: {}, taints: []}
+      - {name: dra, count: 4, gpus: 8, gpuClass: gpu.nvidia.com}   # had by claims of this DeviceClass
 """
 
 from dataclasses import dataclass
@@ -87,7 +88,19 @@ def _member(entry: Any, where: str) -> MemberPlan:
 
 
 def _pool(entry: Any, where: str) -> Pool:
-    fields = ("name", "count", "cpu", "memory", "gpus", "gpuResource", "gpuModel", "pods", "labels", "taints")
+    fields = (
+        "name",
+        "count",
+        "cpu",
+        "memory",
+        "gpus",
+        "gpuResource",
+        "gpuModel",
+        "gpuClass",
+        "pods",
+        "labels",
+        "taints",
+    )
     _only(entry, where, *fields)
     try:
         for quantity in ("cpu", "memory"):
@@ -100,6 +113,7 @@ def _pool(entry: Any, where: str) -> Pool:
             gpus=int(entry.get("gpus", 0)),
             gpu_resource=str(entry.get("gpuResource", "nvidia.com/gpu")),
             gpu_model=str(entry.get("gpuModel", "")),
+            gpu_class=str(entry.get("gpuClass", "")),
             pods=int(entry.get("pods", 110)),
             labels={str(k): str(v) for k, v in (entry.get("labels") or {}).items()},
             taints=tuple(dict(taint) for taint in entry.get("taints") or []),

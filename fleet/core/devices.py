@@ -11,9 +11,11 @@ from functools import cache
 
 WHOLE = (
     *("*/gpu", "*/npu", "*/dcu", "*/xpu", "*/mlu", "google.com/tpu", "habana.ai/gaudi", "aws.amazon.com/neuron"),
+    *("deviceclass.resource.kubernetes.io/*gpu*", "deviceclass.resource.kubernetes.io/mig.*"),
+    *("deviceclass.resource.kubernetes.io/*tpu*", "deviceclass.resource.kubernetes.io/*npu*"),
     *("huawei.com/Ascend*", "nvidia.com/mig-*", "nvidia.com/gpu.shared", "gpu.intel.com/i915", "gpu.intel.com/xe"),
 )
-"""Resources of which one is one device, or one slice of a device."""
+"""Resources of which one is one device, or one slice of a device; of classes of devices those that are named after such."""
 MEMORY, COUNT = "aliyun.com/gpu-mem", "aliyun.com/gpu-count"
 """Memory of GPUs in GiB that pods share, and of how many GPUs of a node it is."""
 

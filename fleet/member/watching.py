@@ -70,6 +70,8 @@ class Reflector:
     """Length of one watch. One that is silent although its connection lives is noticed after this and the client's timeout;
     a dead connection is noticed by the client's keep-alive."""
     relist_s = 600.0
+    optional = False
+    """Whether an empty list is delivered when the member refuses the kind, so that nothing waits for it."""
 
     def __init__(
         self,
@@ -164,7 +166,10 @@ class Reflector:
         metrics.WATCH_RESTARTS.labels(self._client.cluster).inc()
         if self._failures > 1 or e.status:
             self._version = ""
-        hopeless = self.refused = isinstance(e, MemberDenied | MemberMissing)
+        hopeless = isinstance(e, MemberDenied | MemberMissing)
+        is_first, self.refused = hopeless and not self.refused, hopeless
+        if is_first and self.optional:
+            await self._deliver(Listed(self.resource, []))
         if self._failures == 3 or hopeless:
             log.warning(
                 "watch failed",

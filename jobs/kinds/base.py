@@ -18,6 +18,7 @@ from jobs.core.resizing.bounds import Bounds
 from jobs.kinds import node_affinity
 
 __all__ = [
+    "DEVICES",
     "RESOLVED",
     "AccountRights",
     "Amounts",
@@ -41,6 +42,8 @@ Find = Callable[[str, str, str], Manifest | None]
 """(kind, namespace, name) -> the manifest of an object that jobs refer to, as the fleet has it."""
 RESOLVED = "convoy.dev/resolved"
 """Beside a stored manifest's spec: what it refers to and is read by. No door takes it in or shows it."""
+DEVICES = "convoy.dev/devices"
+"""Beside a stored manifest's spec: what the claims of its pods ask for, by kind and name. No door takes it in or shows it."""
 LONGEST_TTL_S = 2**31 - 1
 SUSPEND_ANNOTATION = "scheduling.x-k8s.io/suspend"
 """What KubeQueue puts on jobs whose kind has no field for it."""
@@ -262,6 +265,7 @@ def _parent(manifest: Manifest, path: tuple[str, ...]) -> Manifest:
 def marked(kind: Kind, manifest: Manifest, labels: dict[str, str]) -> Manifest:
     """A completed copy of ``manifest`` with ``labels`` on the object and on every pod template."""
     body = copy.deepcopy(manifest)
+    body.pop(DEVICES, None)
     kind.set_defaults(body)
     for target in (body, *(template for _, template in kind.templates(body))):
         set_metadata(target, "labels", labels)
@@ -270,7 +274,7 @@ def marked(kind: Kind, manifest: Manifest, labels: dict[str, str]) -> Manifest:
 
 def without_resolved(manifest: Manifest) -> Manifest:
     """The manifest as the person wrote it."""
-    return {key: value for key, value in manifest.items() if key != RESOLVED}
+    return {key: value for key, value in manifest.items() if key not in (RESOLVED, DEVICES)}
 
 
 def is_suspended_by_annotation(manifest: Manifest) -> bool:

@@ -11,6 +11,10 @@ from fleet.core import units
 from fleet.kube.quantities import QuantityError
 from jobs.kinds.base import Amounts, Faults, Manifest
 
+DEVICE_CLAIMS = ("ResourceClaim", "ResourceClaimTemplate")
+_CLAIM_FIELDS = ("resourceClaimName", "resourceClaimTemplateName")
+_CLAIM_KINDS = tuple(zip(_CLAIM_FIELDS, DEVICE_CLAIMS, strict=True))
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Reference:
@@ -74,12 +78,10 @@ def _read_scheduling(spec: Manifest, path: str, faults: Faults) -> None:
             "is not supported: prefer it (preferredDuringScheduling...), or keep the gang together by the job's annotation"
             " convoy.dev/topology: required",
         )
-    if spec.get("resourceClaims"):
-        faults.add(
-            f"{path}.resourceClaims",
-            "is not supported: no quota counts the devices of a claim. Ask for them as a resource such as nvidia.com/gpu,"
-            " which a DeviceClass can have as its extendedResourceName",
-        )
+    for index, each in enumerate(spec.get("resourceClaims") or ()):
+        stated = [each[field] for field in _CLAIM_FIELDS if each.get(field)]
+        if len(stated) != 1 or not isinstance(stated[0], str) or not each.get("name"):
+            faults.add(f"{path}.resourceClaims[{index}]", f"must have a name and one of {' and '.join(_CLAIM_FIELDS)}")
     for index, each in enumerate(spec.get("topologySpreadConstraints") or ()):
         if isinstance(each, dict) and each.get("whenUnsatisfiable") != "ScheduleAnyway":
             faults.add(
@@ -90,13 +92,19 @@ def _read_scheduling(spec: Manifest, path: str, faults: Faults) -> None:
 
 def references(spec: Manifest) -> set[Reference]:
     """ConfigMaps, Secrets, claims and the service account a pod spec names; optional ones included."""
-    names = set(_volumes(spec)) | set(_environment(spec))
+    names = set(_volumes(spec)) | set(_environment(spec)) | set(device_claims(spec))
     for pull in spec.get("imagePullSecrets") or []:
         names.add(Reference("Secret", pull.get("name", "")))
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account and account != "default":
         names.add(Reference("ServiceAccount", account))
     return {each for each in names if each.name}
+
+
+def device_claims(spec: Manifest) -> list[Reference]:
+    """The claims by which a pod asks for devices, in their order."""
+    entries = [(each.get(field), kind) for each in spec.get("resourceClaims") or () for field, kind in _CLAIM_KINDS]
+    return [Reference(kind, name) for name, kind in entries if name]
 
 
 def _volumes(spec: Manifest) -> Iterator[Reference]:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from fleet.core import units
+from fleet.core.dra import classes
 from fleet.core.members.marks import ATTEMPT, JOB_UID
 from fleet.kube.resources import RESERVATIONS
 from jobs.kinds.base import Kind, Manifest, Role, set_metadata
@@ -69,7 +70,8 @@ def bodies(
 def _asking(role: Role, template: Manifest) -> Manifest:
     """The template; of a kind whose manifest has no whole one, one pod that asks what its kind read."""
     spec = template.get("spec") or {}
-    request = {name: amount for name, amount in role.request.items() if name != "pods" and amount}
+    asked = role.request.items()
+    request = {name: n for name, n in asked if name != "pods" and n and not classes.is_of_class(name)}
     if {name: amount for name, amount in units.pod_request(spec).items() if name != "pods" and amount} == request:
         return template
     limits = {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in request.items()}

@@ -12,6 +12,8 @@ from fleet.kube.resources import (
     CLUSTER_TRAINING_RUNTIMES,
     CONFIG_MAPS,
     PRIORITY_CLASSES,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
     SECRETS,
     SERVICE_ACCOUNTS,
     SIGS_POD_GROUPS,
@@ -277,7 +279,7 @@ class VolumeClaims(Dependents):
 
 
 class Runtimes(Dependents):
-    """Training runtimes, PodGroups and PriorityClasses hold no secrets: who reads a namespace, or the fleet, reads them."""
+    """Training runtimes, PodGroups, PriorityClasses and claims of devices hold no secrets: readers of a namespace read them."""
 
     read_verb = ManifestKind.read_verb
 
@@ -294,6 +296,8 @@ def kinds() -> list[Kind]:
             for each in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
         ),
         Runtimes(Served(PRIORITY_CLASSES, ("pc",))),
+        Runtimes(Served(RESOURCE_CLAIMS)),
+        Runtimes(Served(RESOURCE_CLAIM_TEMPLATES)),
         Runtimes(Served(SIGS_POD_GROUPS, document=crds.document(SIGS_POD_GROUPS))),
         *(Policies(each) for group in policies.GROUPS for each in _policies(group)),
         Bindings(),

@@ -14,6 +14,8 @@ class Dependent(models.Model):
     """Of the core group: sent as they are to the clusters of the jobs whose pods name them."""
     POD_GROUP = "PodGroup"
     """Of `scheduling.sigs.k8s.io`: sent with the jobs whose pods name it as their gang."""
+    DEVICE_CLAIMS = ("ResourceClaim", "ResourceClaimTemplate")
+    """Of `resource.k8s.io`: counted as devices of the jobs whose pods name them, and sent with them."""
     RUNTIMES = ("TrainingRuntime", "ClusterTrainingRuntime")
     """Of Kubeflow Trainer: written into the TrainJobs that name them, and sent with them."""
     PRIORITY_CLASS = "PriorityClass"

@@ -6,9 +6,10 @@ and after the toleration time its pods are deleted (and stay Terminating until t
 it. All controllers read this from the API server, so that it survives a restart of the simulator.
 """
 
+import contextlib
 from dataclasses import dataclass, field
 
-from fleet.kube.resources import NODES, PODS
+from fleet.kube.resources import DEVICE_CLASSES, NODES, PODS, RESOURCE_SLICES, Resource
 from fleet.member.client import MemberClient, Object
 from fleet.member.errors import MemberExists
 from simulator.machinery.clock import parse_stamp, stamp
@@ -45,6 +46,8 @@ class Pool:
     gpus: int = 0
     gpu_resource: str = "nvidia.com/gpu"
     gpu_model: str = ""
+    gpu_class: str = ""
+    """Its GPUs are had by claims of this DeviceClass (resource.k8s.io), and not by a resource. Empty: they are not."""
     pods: int = 110
     labels: dict[str, str] = field(default_factory=dict)
     taints: tuple[Object, ...] = ()
@@ -68,7 +71,7 @@ def node_names(member: str, pool: Pool) -> list[str]:
 def node_of_pool(member: str, pool: Pool, index: int, *, labels: dict[str, str], version: str, now: float) -> Object:
     name = node_names(member, pool)[index]
     offers = {"cpu": pool.cpu, "memory": pool.memory, "pods": str(pool.pods), "ephemeral-storage": "1Ti"}
-    if pool.gpus:
+    if pool.gpus and not pool.gpu_class:
         offers[pool.gpu_resource] = str(pool.gpus)
     own = {
         "kubernetes.io/hostname": name,
@@ -127,6 +130,26 @@ def make_nodes(
             except MemberExists:
                 continue
             client.merge_patch(NODES.path(name=name_of(node), subresource="status"), {"status": node["status"]})
+    for pool in (each for each in pools if each.gpu_class):
+        make_devices(client, member, pool)
+
+
+def make_devices(client: MemberClient, member: str, pool: Pool) -> None:
+    """What a driver writes: the class of the GPUs, and the slices of the nodes."""
+    driver = pool.gpu_class
+    selector = {"cel": {"expression": f"device.driver == '{driver}' && device.attributes['{driver}'].type == 'gpu'"}}
+    objects: list[tuple[Resource, Object]] = [
+        (DEVICE_CLASSES, {"metadata": {"name": driver}, "spec": {"selectors": [selector]}})
+    ]
+    attributes = {"type": {"string": "gpu"}, **({"productName": {"string": pool.gpu_model}} if pool.gpu_model else {})}
+    devices = [{"name": f"gpu-{i}", "attributes": attributes} for i in range(pool.gpus)]
+    for node in node_names(member, pool):
+        place = {"name": node, "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": driver, "nodeName": node, "pool": place, "devices": devices}
+        objects.append((RESOURCE_SLICES, {"metadata": {"name": f"{node}-{driver}"}, "spec": spec}))
+    for resource, body in objects:
+        with contextlib.suppress(MemberExists):
+            client.create(resource.path(), {"apiVersion": resource.api_version, "kind": resource.kind, **body})
 
 
 class NodeLifecycle(Controller):

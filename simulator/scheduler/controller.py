@@ -6,9 +6,18 @@ It keeps its own holds, so that a pod that was just bound counts at once, before
 import contextlib
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
 from fleet.core.units import plus
-from fleet.kube.resources import NODES, POD_GROUPS, PODS, RESERVATIONS, SIGS_POD_GROUPS, VOLCANO_POD_GROUPS
+from fleet.kube.resources import (
+    NODES,
+    POD_GROUPS,
+    PODS,
+    RESERVATIONS,
+    RESOURCE_CLAIMS,
+    SIGS_POD_GROUPS,
+    VOLCANO_POD_GROUPS,
+)
 from fleet.member.client import Object
 from fleet.member.errors import MemberError, MemberMissing
 from simulator.machinery.clock import stamp
@@ -25,6 +34,7 @@ from simulator.machinery.objects import (
     split_key,
     uid_of,
 )
+from simulator.scheduler.device_claims import DeviceClaims
 from simulator.scheduler.fit import Amounts, NodeInfo, PodRequest, amounts, node_info, pod_request
 from simulator.scheduler.packing import (
     TASK_AFFINITY,
@@ -60,6 +70,7 @@ class Scheduler(Controller):
         self._reported: dict[str, str] = {}
         self._pool = ThreadPoolExecutor(BINDERS, thread_name_prefix="binder")
         self.reservations = Reservations(cluster, self) if cluster.serves(RESERVATIONS) else None
+        self._claims = DeviceClaims(cluster, self._on_claims) if cluster.serves(RESOURCE_CLAIMS) else None
         self._pods.listen(self._on_pod)
         for informer in self._groups.values():
             informer.listen(lambda _kind, _obj: self.queue.add(ROUND))
@@ -129,13 +140,41 @@ class Scheduler(Controller):
     def wake(self) -> None:
         self.queue.add(ROUND)
 
+    def _info(self, node: Object) -> NodeInfo:
+        info = node_info(node)
+        info.offers |= self._claims.offers(info.name) if self._claims else {}
+        return info
+
+    def _amounts(self, pod: Object) -> Amounts:
+        return plus((pod_request(pod["spec"]), self._claims.asked(pod) if self._claims else {}))
+
+    def _waiting_of(self, pod: Object) -> Waiting:
+        waiting = waiting_of(pod)
+        if not pod["spec"].get("resourceClaims"):
+            return waiting
+        wanted = self._amounts(pod)
+        return replace(
+            waiting, request=replace(waiting.request, amounts=wanted, shape=f"{waiting.request.shape}{wanted}")
+        )
+
+    def _on_claims(self) -> None:
+        """Slices, templates or claims have changed."""
+        with self._lock:
+            for key, waiting in self._waiting.items():
+                pod = self._pods.get(key)
+                if pod is not None and uid_of(pod) == waiting.uid and pod["spec"].get("resourceClaims"):
+                    self._waiting[key] = self._waiting_of(pod)
+            for info in self._node_infos.values():
+                info.offers |= self._claims.offers(info.name) if self._claims else {}
+        self.queue.add(ROUND)
+
     def _on_node(self, kind: str, node: Object) -> None:
         name = name_of(node)
         with self._lock:
             if kind == "DELETED":
                 self._node_infos.pop(name, None)
             else:
-                info = node_info(node)
+                info = self._info(node)
                 for at, request in self._holds.values():
                     if at == name:
                         info.hold(request)
@@ -161,8 +200,10 @@ class Scheduler(Controller):
                 if is_leaving(pod):
                     self._waiting.pop(key, None)
                 elif key not in self._waiting or self._waiting[key].uid != uid:
-                    self._waiting[key] = waiting_of(pod)
+                    self._waiting[key] = self._waiting_of(pod)
                 wake = True
+        if has_ended and self._claims and pod["spec"].get("resourceClaims"):
+            self._pool.submit(self._claims.release, pod)
         if wake:
             self.queue.add(ROUND)
 
@@ -171,7 +212,7 @@ class Scheduler(Controller):
         if held is not None and held[0] == node:
             return
         self._release(uid)
-        request = pod_request(pod["spec"])
+        request = self._amounts(pod)
         self._holds[uid] = (node, request)
         if node in self._node_infos:
             self._node_infos[node].hold(request)
@@ -238,6 +279,9 @@ class Scheduler(Controller):
             "target": {"apiVersion": "v1", "kind": "Node", "name": placed.node},
         }
         try:
+            pod = self._pods.get(placed.pod.key)
+            if self._claims and pod is not None:
+                self._claims.allocate(pod, placed.node)
             self.client.create(PODS.path(namespace, name, "binding"), body)
         except MemberError:
             return self._settle(placed)

@@ -40,6 +40,7 @@ TREE = {
         {"name": "team", "namespaces": ["default"], "max": quotas.PLENTY, "attributes": {"excess": "TakeBack"}},
     ]}},
 }  # fmt: skip
+_DEVICES = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": 2}}]}}
 PLAIN: dict[str, Any] = {
     "Namespace": {},
     "ConfigMap": {"data": {"k": "v"}, "binaryData": {"b": "AAAA"}},
@@ -49,6 +50,8 @@ PLAIN: dict[str, Any] = {
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     },
     "PriorityClass": {"value": 100, "preemptionPolicy": "Never", "globalDefault": False, "description": "x"},
+    "ResourceClaim": {"spec": _DEVICES},
+    "ResourceClaimTemplate": {"spec": {"metadata": {"labels": {"a": "b"}}, "spec": _DEVICES}},
     "Queue": {"spec": {"queuePolicy": "Block", "priority": 1}, "status": {}},
     "QueueUnit": {"spec": {"queue": "root-team", "priority": 5}},
     "Cluster": {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}, "metadata": {"labels": {"a": "b"}}},

@@ -88,15 +88,16 @@ class World:
         time_scale: float = 20.0,
         scheduler: str = "",
         models: Sequence[str] = (),
+        gpu_class: str = "",
         **options: Any,
     ) -> SimulatedMember:
         """A running member with one node for each number of GPUs, joined to the fleet and known in full.
 
-        ``models`` are those of the nodes' GPUs, in the same order.
+        ``models`` are those of the nodes' GPUs, in the same order. With ``gpu_class`` they are had by claims of that class.
         """
         models = [*models, *[""] * (len(nodes) - len(models))]
         pools = tuple(
-            Pool(f"pool{i}", 1, "64", "512Gi", gpus, gpu_model=model)
+            Pool(f"pool{i}", 1, "64", "512Gi", gpus, gpu_model=model, gpu_class=gpu_class)
             for i, (gpus, model) in enumerate(zip(nodes, models, strict=True))
         )
         made = SimulatedMember(name, self.home / name, Shape(pools, {}, scheduler), time_scale=time_scale, **options)

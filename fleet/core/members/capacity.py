@@ -7,9 +7,10 @@ database, no wire, and nothing of jobs.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from sys import intern
 
+from fleet.core.dra.inventory import DeviceInventory
 from fleet.core.members.observed import Amounts, Key, ObservedNode, ObservedPod
 
 NodeState = tuple[ObservedNode, Amounts, Amounts]
@@ -30,6 +31,8 @@ class Difference:
 class Ledger:
     """One member's nodes and the pods bound to them."""
 
+    devices: DeviceInventory = field(default_factory=DeviceInventory)
+    """What claims ask for, which nodes have beside their allocatable resources."""
     _nodes: dict[str, ObservedNode] = field(default_factory=dict)
     _pods: dict[Key, tuple[str, Amounts]] = field(default_factory=dict)
     _requests: dict[tuple[tuple[str, int], ...], Amounts] = field(default_factory=dict)
@@ -108,17 +111,26 @@ class Ledger:
         changed: dict[str, NodeState] = {}
         gone: set[str] = set()
         gained = False
+        self._touched |= self.devices.touched
+        self.devices.touched.clear()
         for name in self._touched:
             before, node = self._settled.get(name), self._nodes.get(name)
             if node is None:
                 if before:
                     gone.add(name)
                 continue
-            stand = (node, self.requested(name), self.reclaimable(name))
+            stand = self._state(node)
             if stand != before:
                 changed[name] = stand
                 gained = gained or _gains(before, stand)
         return Difference(changed, frozenset(gone), gained)
+
+    def _state(self, node: ObservedNode) -> NodeState:
+        offered, taken = self.devices.of_node(node.name)
+        requested, reclaimable = self.requested(node.name), self.reclaimable(node.name)
+        if offered:
+            node = replace(node, allocatable={**node.allocatable, **offered})
+        return node, {**requested, **taken}, reclaimable
 
     def settle(self, difference: Difference) -> None:
         """The difference has been written."""

@@ -95,6 +95,8 @@ class ObservedPod:
     """Whether it takes room on its node: bound and not finished."""
     request: Amounts
     own: OwnPod | None = None
+    claims: tuple[str, ...] = ()
+    """The ResourceClaims by which it has devices."""
     proven: bool = True
     """Whether its mark shows that it is ours; else that is what its labels say."""
     best_effort: bool = False
@@ -185,9 +187,17 @@ def pod(manifest: Manifest, role_of: RoleReader, proves: Proof) -> ObservedPod:
         counts=counts,
         request=_request(spec) if counts else {},
         own=_own(mark, manifest, role_of) if mark else None,
+        claims=_claims(spec, status) if counts else (),
         proven=mark is not None and proves(mark, meta.get("namespace", ""), labels.get(marks.POD_MARK)),
         best_effort=any(labels.get(name) == value for name, value in BEST_EFFORT),
     )
+
+
+def _claims(spec: Manifest, status: Manifest) -> tuple[str, ...]:
+    """Named by the pod itself, or made for it of a template."""
+    entries = [*(spec.get("resourceClaims") or []), *(status.get("resourceClaimStatuses") or [])]
+    claims = (each.get("resourceClaimName") for each in entries if isinstance(each, Mapping))
+    return tuple(sorted({str(name) for name in claims if name}))
 
 
 def mark_of(labels: Mapping[str, str]) -> Mark | None:

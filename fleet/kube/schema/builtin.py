@@ -22,7 +22,9 @@ _PLAIN: Mapping[str, dict[str, Any]] = {
     "p": {"x-kubernetes-int-or-string": True},
     "*": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
 }
-_GROUPS = frozenset({"", "batch", "coordination.k8s.io", "scheduling.k8s.io", "apiextensions.k8s.io"})
+_GROUPS = frozenset(
+    {"", "batch", "coordination.k8s.io", "scheduling.k8s.io", "apiextensions.k8s.io", "resource.k8s.io"}
+)
 _ALWAYS: Mapping[Resource, dict[str, Any]] = {
     resources.PODS: {"spec": {"containers": None}, "status": {}},
     resources.JOBS: {"spec": {"template": {"metadata": {}, "spec": {"containers": None}}}, "status": {}},

@@ -92,8 +92,8 @@ Probe: exec=ExecAction failureThreshold=i grpc=GRPCAction httpGet=HTTPGetAction 
 GRPCAction: mode=s port=i service=s
 ContainerPort: containerPort=i! hostIP=s hostPort=i name=s protocol=s:TCP
 ContainerResizePolicy: resourceName=s restartPolicy=s
-ResourceRequirements: claims=[ResourceClaim:name] limits={q} requests={q}
-ResourceClaim: name=s request=s
+ResourceRequirements: claims=[ContainerResourceClaim:name] limits={q} requests={q}
+ContainerResourceClaim: name=s request=s
 ContainerRestartRule: action=s exitCodes=ContainerRestartRuleOnExitCodes
 ContainerRestartRuleOnExitCodes: operator=s values=[i]
 SecurityContext: allowPrivilegeEscalation=b appArmorProfile=AppArmorProfile capabilities=Capabilities privileged=b
@@ -288,6 +288,33 @@ Lease: metadata=ObjectMeta spec=LeaseSpec
 LeaseSpec: acquireTime=t holderIdentity=s leaseDurationSeconds=i leaseTransitions=i preferredHolder=s renewTime=t
   strategy=s
 PriorityClass: description=s globalDefault=b metadata=ObjectMeta preemptionPolicy=s value=i!
+DeviceClass: metadata=ObjectMeta spec=DeviceClassSpec!
+DeviceClassSpec: config=[DeviceClaimConfiguration] extendedResourceName=s selectors=[DeviceSelector]
+ResourceSlice: metadata=ObjectMeta spec=ResourceSliceSpec!
+ResourceSliceSpec: allNodes=b devices=[*] driver=s! nodeName=s nodeSelector=NodeSelector perDeviceNodeSelection=b
+  pool=ResourcePool! sharedCounters=[*]
+ResourcePool: generation=i! name=s! resourceSliceCount=i!
+ResourceClaimTemplate: metadata=ObjectMeta spec=ResourceClaimTemplateSpec!
+ResourceClaimTemplateSpec: metadata=ObjectMeta spec=ResourceClaimSpec!
+ResourceClaim: metadata=ObjectMeta spec=ResourceClaimSpec! status=ResourceClaimStatus
+ResourceClaimSpec: devices=DeviceClaim
+DeviceClaim: config=[DeviceClaimConfiguration] constraints=[DeviceConstraint] requests=[DeviceRequest]
+DeviceClaimConfiguration: opaque=OpaqueDeviceConfiguration requests=[s]
+OpaqueDeviceConfiguration: driver=s! parameters=*
+DeviceConstraint: distinctAttribute=s matchAttribute=s requests=[s]
+DeviceRequest: exactly=ExactDeviceRequest firstAvailable=[DeviceSubRequest] name=s!
+ExactDeviceRequest: adminAccess=b allocationMode=s capacity=CapacityRequirements count=i deviceClassName=s!
+  selectors=[DeviceSelector] tolerations=[DeviceToleration]
+DeviceSubRequest: allocationMode=s capacity=CapacityRequirements count=i deviceClassName=s! name=s!
+  selectors=[DeviceSelector] tolerations=[DeviceToleration]
+DeviceSelector: cel=CELDeviceSelector
+CELDeviceSelector: expression=s!
+CapacityRequirements: requests={q}
+DeviceToleration: effect=s key=s operator=s tolerationSeconds=i value=s
+ResourceClaimStatus: allocation=AllocationResult devices=[*] reservedFor=[ResourceClaimConsumerReference:uid]
+AllocationResult: allocationTimestamp=t devices=DeviceAllocationResult nodeSelector=NodeSelector
+DeviceAllocationResult: config=[*] results=[*]
+ResourceClaimConsumerReference: apiGroup=s name=s! resource=s! uid=s!
 CustomResourceDefinition: metadata=ObjectMeta spec=CustomResourceDefinitionSpec! status=CustomResourceDefinitionStatus
 CustomResourceDefinitionSpec: conversion=CustomResourceConversion group=s! names=CustomResourceDefinitionNames!
   preserveUnknownFields=b scope=s! versions=[CustomResourceDefinitionVersion]!

@@ -1,6 +1,6 @@
 """Asks a member everything the fleet wants to know before it trusts it, in one go and outside any transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fleet.errors import InvalidInput, Unavailable, invalid
@@ -8,12 +8,16 @@ from fleet.kube.resources import (
     ACCESS_REVIEWS,
     CONFIG_MAPS,
     CRDS,
+    DEVICE_CLASSES,
     EVENTS,
     NAMESPACES,
     NODES,
     POD_GROUPS,
     PODS,
     RESERVATIONS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
     SECRETS,
     SERVICE_ACCOUNTS,
     SIGS_POD_GROUPS,
@@ -177,6 +181,8 @@ def _rights(apis: Apis) -> list[Right]:
         rights += [_right(verb, POD_GROUPS, "gangs") for verb in ("create", "delete")]
     if serves(apis, SIGS_POD_GROUPS):
         rights += [_right(verb, SIGS_POD_GROUPS, "gangs") for verb in ("get", "create", "patch", "delete")]
+    if serves(apis, RESOURCE_CLAIMS):
+        rights += _rights_of_devices()
     if serves(apis, TRAINING_RUNTIMES):
         rights += [_right(verb, TRAINING_RUNTIMES, "the pods of TrainJobs") for verb in ("get", "create", "delete")]
     if serves(apis, RESERVATIONS):
@@ -186,6 +192,13 @@ def _rights(apis: Apis) -> list[Right]:
     if serves(apis, CRDS):
         rights += [_right(verb, CRDS, "noticing new kinds at once") for verb in ("list", "watch")]
     return rights
+
+
+def _rights_of_devices() -> Iterator[Right]:
+    for kind in (RESOURCE_SLICES, DEVICE_CLASSES, RESOURCE_CLAIMS):
+        yield from (_right(verb, kind, "capacity for ResourceClaims") for verb in ("list", "watch"))
+    for kind in (RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES):
+        yield from (_right(verb, kind, "what jobs depend on") for verb in ("get", "create", "delete"))
 
 
 def _right(verb: str, resource: Resource, needed_for: str, *, essential: bool = False) -> Right:

@@ -23,7 +23,7 @@ from fleet.services.clusters import freshness, process_pods
 from fleet.services.members import event_handlers, member_clients, member_facts
 from fleet.services.operations import processes
 from fleet.services.watching import leases
-from fleet.services.watching.member_watch import DATABASE_AWAY, MemberWatch
+from fleet.services.watching.member_watch import DATABASE_AWAY, DEVICES, MemberWatch
 
 log = logging.getLogger(__name__)
 
@@ -152,11 +152,13 @@ class WatchManager:
 def watched_kinds(cluster: Cluster) -> Sequence[Resource]:
     """The kinds to watch in this member: nodes, pods, and the kinds of the handlers that the member serves.
 
-    Definitions and events are optional: they are watched only where the member is not known to refuse them.
+    Definitions, events and devices for claims are optional: they are watched only where the member is not known to refuse them.
     """
     kinds = [kind for kind in event_handlers.resources() if member_facts.serves(cluster.apis, kind)]
     crds = [CRDS] if member_facts.serves(cluster.apis, CRDS) and _may_see(cluster, CRDS) else []
-    return [NODES, PODS, *kinds, *crds, *([EVENTS] if _may_see(cluster, EVENTS) else [])]
+    claimed = all(member_facts.serves(cluster.apis, kind) and _may_see(cluster, kind) for kind in DEVICES)
+    devices = DEVICES if claimed else ()
+    return [NODES, PODS, *kinds, *devices, *crds, *([EVENTS] if _may_see(cluster, EVENTS) else [])]
 
 
 def _may_see(cluster: Cluster, resource: Resource) -> bool:

@@ -20,10 +20,20 @@ from typing import Any
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
+from fleet.core.dra import inventory
 from fleet.core.members import marks, observed
 from fleet.core.members.observed import Mark
 from fleet.db import clock, connections, fencing
-from fleet.kube.resources import CRDS, EVENTS, NODES, PODS, Resource
+from fleet.kube.resources import (
+    CRDS,
+    DEVICE_CLASSES,
+    EVENTS,
+    NODES,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Resource,
+)
 from fleet.member.streaming.client import StreamClient
 from fleet.member.watching import Reflector
 from fleet.models import Cluster
@@ -54,6 +64,7 @@ class MemberWatch:
         self._readers: dict[Resource, tuple[Reflector, Future[None]]] = {}
         self._inbox = Inbox(self._loop, engine.writers(), self._write)
         self._sync = NodePodSync(cluster.pk)
+        self._listed_devices: set[Resource] = set()
         self._pod_keys: set[event_handlers.Key] = set()
         """Attempts whose pod rows have changed, and of which the handlers were not called yet."""
         self._proves = partial(_proves, cluster)
@@ -69,7 +80,7 @@ class MemberWatch:
     def is_current(self) -> bool:
         """Whether the rows show the member as it is: every kind is listed and watched, and all deliveries are written."""
         readers = [reflector for reflector, _ in self._readers.values() if reflector.resource not in _UNVOUCHED]
-        readers = [reader for reader in readers if not (reader.refused and reader.resource not in _TRANSFORMS)]
+        readers = [reader for reader in readers if not (reader.refused and reader.resource not in _EVERYWHERE)]
         written_until = self._inbox.written_until
         listed = all(reader.follows and reader.listed_at <= written_until for reader in readers)
         return self.alive and listed and time.monotonic() - written_until <= _MAX_LAG_S
@@ -91,6 +102,7 @@ class MemberWatch:
                 read=self._read_pod if resource == PODS else _TRANSFORMS.get(resource, _whole),
                 expect=None if resource in _TRANSFORMS else partial(self._expected, resource),
             )
+            reflector.optional = resource in DEVICES
             task = asyncio.run_coroutine_threadsafe(reflector.run(), self._loop)
             task.add_done_callback(partial(_log_end, self._name, resource))
             self._readers[resource] = reflector, task
@@ -144,12 +156,27 @@ class MemberWatch:
         pods = batches.get(PODS)
         if pods and any(pod.own and not pod.proven for pod in pods.present.values()):
             self._persist(lambda: self._disown_unproven(pods))
+        self._apply_devices(batches)
         _apply_batches(self._sync, batches.pop(NODES, None), batches.pop(PODS, None))
         self._persist(lambda: self._write_rows(batches.get(CRDS)))
         batches.pop(CRDS, None)
         if batches or self._pod_keys:
             self._persist(lambda: reports.deliver(self._cluster_id, batches, self._pod_keys, clock.now()))
         self._pod_keys = set()
+
+    def _apply_devices(self, batches: Batches) -> None:
+        """Before pods: a pod is bound once its devices are counted."""
+        readers = [pair[0] for resource in DEVICES if (pair := self._readers.get(resource))]
+        is_followed, devices = len(readers) == len(DEVICES), self._sync.ledger.devices
+        devices.switch(on=is_followed and not any(reader.refused for reader in readers))
+        for resource in DEVICES:
+            if batch := batches.pop(resource, None):
+                self._listed_devices |= {resource} if batch.listed else set()
+                reports.update_devices(devices, resource, batch)
+        if not is_followed:
+            self._listed_devices.clear()
+        self._sync.awaits_devices = is_followed and self._listed_devices != set(DEVICES)
+        self._sync.see_allocated()
 
     def _write_rows(self, crds: Batch | None) -> None:
         self._pod_keys |= {(mark.job_uid, mark.attempt) for mark in self._sync_rows(clock.now())}
@@ -221,14 +248,19 @@ def _proves(cluster: Cluster, mark: Mark, namespace: str, label: object) -> bool
     return signing.are_its_pods(cluster, label, str(mark.job_uid), mark.attempt, namespace)
 
 
+DEVICES = (RESOURCE_SLICES, DEVICE_CLASSES, RESOURCE_CLAIMS)
+"""What says which devices pods get by claims: watched all three, or none."""
 _TRANSFORMS: dict[Resource, Callable[[dict[str, Any]], Any]] = {
-    NODES: observed.node, PODS: _whole, CRDS: _definition, EVENTS: observed.refusal
+    NODES: observed.node, PODS: _whole, CRDS: _definition, EVENTS: observed.refusal,
+    RESOURCE_SLICES: inventory.read_slice, DEVICE_CLASSES: inventory.read_class, RESOURCE_CLAIMS: inventory.read_claim,
 }  # fmt: skip
 """Kinds that are watched without a label selector, and what is kept of each object."""
 
 
 _FIELDS = {EVENTS: "type=Warning,involvedObject.kind!=Pod,involvedObject.kind!=Node"}
 """Field selectors. Most warning events of a member are about pods and nodes, and are not needed."""
+_EVERYWHERE = _TRANSFORMS.keys() - set(DEVICES)
+"""Kinds without which a member is not current, also where it refuses them."""
 _UNVOUCHED = frozenset({EVENTS})
 """Kinds that no row represents: a member is current without them."""
 

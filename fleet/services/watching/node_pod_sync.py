@@ -85,6 +85,10 @@ class NodePodSync:
     _own: dict[Key, ObservedPod] = field(default_factory=dict)
     _written: dict[Key, ObservedPod] = field(default_factory=dict)
     _touched: set[Key] = field(default_factory=set)
+    _unallocated: dict[Key, ObservedPod] = field(default_factory=dict)
+    """Pods with a node whose claims were not seen allocated yet: the watch of pods was faster than that of claims."""
+    awaits_devices: bool = False
+    """Whether the member has devices for claims that were not listed yet."""
     _nodes_listed: bool = False
     _pods_listed: bool = False
     _listed_again: bool = False
@@ -96,9 +100,15 @@ class NodePodSync:
     def list_pods(self, pods: Sequence[ObservedPod]) -> None:
         self.ledger.relist_pods(pods)
         self._own = {pod.key: pod for pod in pods if pod.own}
+        self._unallocated.clear()
         self._pods_listed = self._listed_again = True
 
     def see_pod(self, pod: ObservedPod) -> None:
+        """A pod of a job is bound once its devices are counted too: its hold ends then, and not before."""
+        self._unallocated.pop(pod.key, None)
+        if pod.own and pod.claims and self.ledger.devices.is_on and not self._is_allocated(pod):
+            self._unallocated[pod.key] = pod
+            return
         self.ledger.see_pod(pod)
         if pod.own:
             self._own[pod.key] = pod
@@ -106,15 +116,26 @@ class NodePodSync:
             self._own.pop(pod.key, None)
         self._touched.add(pod.key)
 
+    def see_allocated(self) -> None:
+        """After claims have changed."""
+        for pod in [
+            pod for pod in self._unallocated.values() if not self.ledger.devices.is_on or self._is_allocated(pod)
+        ]:
+            self.see_pod(pod)
+
+    def _is_allocated(self, pod: ObservedPod) -> bool:
+        return all(self.ledger.devices.is_allocated((pod.namespace, claim)) for claim in pod.claims)
+
     def lose_pod(self, key: Key) -> None:
+        self._unallocated.pop(key, None)
         self.ledger.lose_pod(key)
         self._own.pop(key, None)
         self._touched.add(key)
 
     @property
     def complete(self) -> bool:
-        """Whether nodes and pods have both been listed. Before that, the free capacity would be overstated."""
-        return self._nodes_listed and self._pods_listed
+        """Whether nodes, pods and devices have been listed. Before that, the free capacity would be overstated."""
+        return self._nodes_listed and self._pods_listed and not self.awaits_devices
 
     def write(self, now: datetime) -> set[Mark]:
         """Writes all differences, and returns the attempts whose pods changed. Does nothing before both lists are complete."""

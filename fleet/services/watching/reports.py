@@ -10,10 +10,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from fleet.core.dra.inventory import DeviceInventory
 from fleet.core.members import observed
 from fleet.core.members.observed import Key, ObservedPod, ObservedRefusal
 from fleet.db import isolation
-from fleet.kube.resources import EVENTS, Resource
+from fleet.kube.resources import DEVICE_CLASSES, EVENTS, RESOURCE_SLICES, Resource
 from fleet.member.watching import Changed, Delivery, Item, Listed
 from fleet.models import Cluster
 from fleet.services.clusters import object_events
@@ -51,6 +52,17 @@ class Batch:
 
 
 Batches = dict[Resource, Batch]
+
+
+def update_devices(devices: DeviceInventory, resource: Resource, batch: Batch) -> None:
+    """Takes slices, classes or claims, as `fleet.core.dra.inventory` reads them."""
+    gone = [item.key for item in batch.deleted if item.key not in batch.present]
+    if resource not in (RESOURCE_SLICES, DEVICE_CLASSES):
+        devices.update_claims(batch.present, gone, listed=batch.listed)
+        return
+    present, names = {key[1]: value for key, value in batch.present.items()}, [name for _, name in gone]
+    update = devices.update_slices if resource == RESOURCE_SLICES else devices.update_classes
+    update(present, names, listed=batch.listed)
 
 
 def deliver(cluster_id: int, batches: Batches, pod_keys: set[event_handlers.Key], now: datetime) -> None:

@@ -220,8 +220,8 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
     # Before anything is created in the member: a job that the policy forbids leaves nothing behind.
     profile = workload_policy.require(work.namespace, written)
     member_namespaces.follow(client, work.cluster, work.namespace, profile)
-    if spec.propagate_deps:
-        rows = dependents.dependents_of(job, work.cluster)
+    propagated = dependents.dependents_of if spec.propagate_deps else dependents.counted_of
+    if rows := propagated(job, work.cluster):
         volume_claims.bind(job, work.cluster, rows, clock(), anywhere=spec.data_anywhere)
         dependents.send(client, rows, author)
     body = member_objects.manifest(kind, written, member_objects.labels(Identity.here(), uid, attempt))

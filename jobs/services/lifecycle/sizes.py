@@ -16,7 +16,7 @@ from fleet.models import Hold
 from jobs.core.gang import requirements
 from jobs.core.resizing import holds
 from jobs.core.resizing.bounds import Sizes
-from jobs.kinds import registry
+from jobs.kinds import device_claims, registry
 from jobs.kinds.base import Kind, Manifest
 from jobs.models import Attempt, Binding, Job, Work
 from jobs.services.lifecycle import gang_fields
@@ -70,7 +70,7 @@ def change(job: Job, sizes: Sizes, now: datetime) -> None:
     """
     kind, gpus_before = kind_of(job), job.gpus
     job.manifest = with_sizes(kind, job.manifest, sizes)
-    gang_fields.fill(job, kind, kind.read(job.manifest))
+    gang_fields.fill(job, kind, device_claims.read(kind, job.manifest))
     _record_size(job, gpus_before, now)
     if job.charge is not None:
         job.charge = amounts.of_job(job.total)

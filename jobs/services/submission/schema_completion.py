@@ -11,7 +11,13 @@ from typing import Any
 
 from fleet.errors import FieldFault, NotFound
 from fleet.kube import crds, openapi
-from fleet.kube.resources import CLUSTER_TRAINING_RUNTIMES, PRIORITY_CLASSES, SIGS_POD_GROUPS, TRAINING_RUNTIMES
+from fleet.kube.resources import (
+    CLUSTER_TRAINING_RUNTIMES,
+    PRIORITY_CLASSES,
+    RESOURCE_CLAIMS,
+    SIGS_POD_GROUPS,
+    TRAINING_RUNTIMES,
+)
 from fleet.kube.schema import builtin, fields
 from jobs.core.policies import overrides, propagation
 from jobs.kinds import registry, schemas
@@ -44,6 +50,10 @@ class Known:
     description: str
 
 
+_BUILT_IN = (*Dependent.KINDS, *Dependent.DEVICE_CLAIMS)
+_SUPPORT = (*Dependent.KINDS, *Dependent.DEVICE_CLAIMS, *Dependent.RUNTIMES, Dependent.POD_GROUP)
+
+
 def kinds() -> list[Known]:
     return [_known(*key, document.get("description", "")) for key, document in _documents().items()]
 
@@ -52,9 +62,7 @@ def _known(api_version: str, kind: str, description: str) -> Known:
     if job_kind := registry.find(api_version, kind):
         names = job_kind.resource.plural, job_kind.short_names
         return Known(api_version, kind, *names, Category.JOB, description)
-    category = (
-        Category.SUPPORT if kind in (*Dependent.KINDS, *Dependent.RUNTIMES, Dependent.POD_GROUP) else Category.POLICY
-    )
+    category = Category.SUPPORT if kind in _SUPPORT else Category.POLICY
     if kind in (parsing.KIND, PRIORITY_CLASSES.kind):
         category = Category.QUOTA
     return Known(api_version, kind, _plural(kind), (), category, description)
@@ -89,6 +97,8 @@ def _described() -> Iterator[tuple[tuple[str, str], Document]]:
             yield (group, kind), schemas.policy(kind) or {}
     for kind in Dependent.KINDS:
         yield ("v1", kind), _builtin(kind)
+    for kind in Dependent.DEVICE_CLAIMS:
+        yield (RESOURCE_CLAIMS.api_version, kind), _builtin(kind)
     for runtime in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES):
         yield (runtime.api_version, runtime.kind), crds.document(runtime) or {}
     yield (SIGS_POD_GROUPS.api_version, SIGS_POD_GROUPS.kind), crds.document(SIGS_POD_GROUPS) or {}
@@ -108,5 +118,5 @@ def _written(document: Document) -> Document:
 def _components() -> Mapping[str, Document]:
     metadata = builtin.metadata_document()
     written = {name: metadata["properties"][name] for name in _OF_METADATA}
-    dependents = {name: each for kind in Dependent.KINDS for name, each in builtin.documents(kind).items()}
+    dependents = {name: each for kind in _BUILT_IN for name, each in builtin.documents(kind).items()}
     return {**crds.components(), **dependents, "ObjectMeta": {**metadata, "properties": written}}

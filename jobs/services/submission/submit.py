@@ -15,7 +15,7 @@ from fleet.changes import events, journal
 from fleet.db import bulk
 from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
-from fleet.kube.resources import PRIORITY_CLASSES, SIGS_POD_GROUPS, TRAINING_RUNTIMES
+from fleet.kube.resources import PRIORITY_CLASSES, RESOURCE_CLAIMS, SIGS_POD_GROUPS, TRAINING_RUNTIMES
 from fleet.services.auditing import audit
 from jobs import snapshot, snapshot_topology, tracing
 from jobs.core.failover.lifecycle import max_wait_s, parse_deadline
@@ -29,8 +29,8 @@ from jobs.core.reasons import Code, Reason
 from jobs.core.resizing.elastic import is_elastic
 from jobs.core.topology import speed
 from jobs.events import announce_jobs, change, job_event
-from jobs.kinds import derived_names, gangs, registry, training_runtime
-from jobs.kinds.base import RESOLVED, Kind, Manifest, Reading
+from jobs.kinds import derived_names, device_claims, gangs, registry, training_runtime
+from jobs.kinds.base import DEVICES, RESOLVED, Kind, Manifest, Reading
 from jobs.models import Dependent, Job, Policy
 from jobs.services.lifecycle import cycle_requests, dependencies, gang_fields, sizes, volume_claims, workload_policy
 from jobs.services.lifecycle.accounting import attempt_leaves
@@ -159,7 +159,7 @@ def _parse_document(document: Mapping[str, Any], references: References) -> tupl
     job_kind = registry.find(api_version, kind)
     if job_kind is not None:
         references.resolve(job_kind, manifest)
-        reading = job_kind.read(manifest)
+        reading = references.count_devices(job_kind, manifest, job_kind.read(manifest))
         faults += reading.faults
         if not faults:
             faults += [*_topology_faults(job_kind, manifest), *derived_names.faults(job_kind, manifest, reading.roles)]
@@ -177,6 +177,8 @@ def _parse_document(document: Mapping[str, Any], references: References) -> tupl
         return _Document(manifest, _write_dependent, warnings), faults + _dependent_faults(manifest)
     if (api_version, kind) == (SIGS_POD_GROUPS.api_version, SIGS_POD_GROUPS.kind):
         return _Document(manifest, _write_dependent, warnings), faults + gangs.pod_group_faults(manifest)
+    if kind in Dependent.DEVICE_CLAIMS and api_version == RESOURCE_CLAIMS.api_version:
+        return _Document(manifest, _write_dependent, warnings), faults + device_claims.faults_of(manifest)
     if kind in Dependent.RUNTIMES and api_version == TRAINING_RUNTIMES.api_version:
         return _Document(manifest, _write_dependent, warnings), faults + training_runtime.faults_of(manifest).found
     if (api_version, kind) == (PRIORITY_CLASSES.api_version, PRIORITY_CLASSES.kind):
@@ -186,6 +188,7 @@ def _parse_document(document: Mapping[str, Any], references: References) -> tupl
         return _Document(whole, _write_tree), list(quota_trees.parse_tree(whole).faults)
     known = [*registry.names(), *(f"{group} {each}" for group in policies.GROUPS for each in _POLICIES)]
     known += [f"{TRAINING_RUNTIMES.api_version} {each}" for each in Dependent.RUNTIMES]
+    known += [f"{RESOURCE_CLAIMS.api_version} {each}" for each in Dependent.DEVICE_CLAIMS]
     known += [f"v1 {each}" for each in Dependent.KINDS] + [f"{quota_trees.API_VERSION} {quota_trees.KIND}"]
     known += [f"{each.api_version} {each.kind}" for each in (PRIORITY_CLASSES, SIGS_POD_GROUPS)]
     kind_name = f"{api_version} {kind}".strip() or "nothing"
@@ -247,7 +250,7 @@ def _cleaned(document: Mapping[str, Any], *, cluster_wide: bool) -> tuple[Manife
     if metadata.get("name") and "generateName" in dropped:
         dropped.remove("generateName")  # the name was made of it
     warnings = [f"metadata.{key} is ignored" for key in dropped]
-    body = {key: value for key, value in document.items() if key not in ("metadata", "status", RESOLVED)}
+    body = {key: value for key, value in document.items() if key not in ("metadata", "status", RESOLVED, DEVICES)}
     return {**body, "metadata": metadata_kept}, warnings
 
 
@@ -430,6 +433,7 @@ def _write_row(model: type[Policy] | type[Dependent], document: _Document, now: 
         return _announced(document, row, journal.Action.ADDED, now)
     if row.manifest == document.manifest:
         return document.applied(row.uid, "unchanged")
+    device_claims.refuse_other_spec(row.manifest, document.manifest)
     audit.remember_row(row)
     row.manifest, row.generation = document.manifest, row.generation + 1
     row.save(update_fields=["manifest", "generation"])

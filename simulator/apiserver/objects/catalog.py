@@ -31,6 +31,14 @@ BUILT_IN: tuple[Served, ...] = (
     Served(resources.PRIORITY_CLASSES, ("pc",)),
     Served(resources.CRDS, ("crd", "crds"), subresources=("status",)),
 )
+DEVICE_CLAIMS = "resource.k8s.io"
+"""A group that is served where a member's description asks for it: devices that pods have by claims."""
+_DEVICE_KINDS = (
+    Served(resources.DEVICE_CLASSES),
+    Served(resources.RESOURCE_SLICES),
+    Served(resources.RESOURCE_CLAIMS, subresources=("status",)),
+    Served(resources.RESOURCE_CLAIM_TEMPLATES),
+)
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 Target = paths.Target[kinds.Kind]
 
@@ -62,6 +70,10 @@ class Catalog(paths.Catalog[kinds.Kind]):
         """Creates an object before the server is asked for it."""
         kind, write = self.of(resource), Write("", now())
         return kind.store(None, kind.admitted(document, write), write)
+
+    def serve_device_claims(self) -> None:
+        for served in _DEVICE_KINDS:
+            self.add(StoredKind(served, self._store, self))
 
     def learn(self, definition: dict[str, Any]) -> None:
         for served in _of_definition(definition):

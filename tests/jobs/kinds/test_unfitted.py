@@ -8,7 +8,8 @@ import yaml
 
 from deploy.bootstrap.home import ROOT
 from jobs.core.gang.requirements import HOSTNAME, AntiAffinity, parse_pod_requirements
-from jobs.kinds import registry
+from jobs.kinds import device_claims, registry
+from tests.support.device_claims import GPUS, template
 from tests.support.world import pytorch_job
 
 EXAMPLES = ROOT / "docs" / "examples"
@@ -40,7 +41,8 @@ def fields(body: dict) -> list[str]:
             "topologySpreadConstraints[0].whenUnsatisfiable",
         ),
         ({"topologySpreadConstraints": [SPREAD]}, "topologySpreadConstraints[0].whenUnsatisfiable"),
-        ({"resourceClaims": CLAIMS}, "resourceClaims"),
+        ({"resourceClaims": [{"name": "gpu"}]}, "resourceClaims[0]"),
+        ({"resourceClaims": [{**CLAIMS[0], "resourceClaimName": "mine"}]}, "resourceClaims[0]"),
     ],
 )
 def test_it_is_refused_with_its_field(spec, field):
@@ -88,9 +90,49 @@ WITH_PODS = [manifest for manifest in MANIFESTS if [*pod_specs(manifest)]]
 
 
 @pytest.mark.parametrize("manifest", WITH_PODS, ids=lambda manifest: f"{manifest['apiVersion']} {manifest['kind']}")
-def test_devices_that_no_quota_counts_are_refused_in_every_pod_template_of_every_kind(manifest):
+def test_devices_of_claims_are_counted_or_refused_in_every_pod_template_of_every_kind(manifest):
     kind = registry.kind_of(manifest["apiVersion"], manifest["kind"])
     for i in range(len([*pod_specs(manifest)])):
         body = json.loads(json.dumps(manifest))
         [*pod_specs(body)][i]["resourceClaims"] = CLAIMS
-        assert [fault.field for fault in kind.read(body).faults if fault.field.endswith(".resourceClaims")]
+        device_claims.resolve(kind, body, lambda *_: template(), {})
+        reading = device_claims.read(kind, body)
+        assert reading.total().get(GPUS, 0) >= 2 or [
+            fault.field for fault in reading.faults if "resourceClaims" in fault.field
+        ]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"selectors": [{"cel": {"expression": "true"}}]}, "requests[0].exactly.selectors"),
+        ({"allocationMode": "All"}, "requests[0].exactly.allocationMode"),
+        ({"adminAccess": True}, "requests[0].exactly.adminAccess"),
+        ({"capacity": {"requests": {"memory": "1Gi"}}}, "requests[0].exactly.capacity"),
+        ({"count": 0}, "requests[0].exactly.count"),
+        ({"count": 33}, "requests"),
+        ({"deviceClassName": None}, "requests[0].exactly.deviceClassName"),
+    ],
+)
+def test_a_claim_that_asks_for_more_than_a_number_of_devices_of_a_class_is_refused_with_its_field(change, field):
+    for kind, path in (("ResourceClaim", "spec.devices"), ("ResourceClaimTemplate", "spec.spec.devices")):
+        faults = device_claims.faults_of(template(kind=kind, **change))
+        assert [fault.field for fault in faults] == [f"{path}.{field}"]
+
+
+@pytest.mark.parametrize(
+    "odd", [None, [], {}, {"devices": []}, {"devices": {"requests": [3]}}, {"devices": {"requests": []}}]
+)
+def test_a_claim_of_another_shape_is_refused(odd):
+    claim = {**template(kind="ResourceClaim"), "spec": odd}
+    assert device_claims.faults_of(claim) and device_claims.amounts_of(claim) is None
+
+
+def test_alternatives_and_constraints_of_a_claim_are_refused():
+    claim = template(kind="ResourceClaim")
+    claim["spec"]["devices"]["constraints"] = [{"matchAttribute": "example.com/numa"}]
+    claim["spec"]["devices"]["requests"].append({"name": "any", "firstAvailable": [{"name": "a"}]})
+    assert [fault.field for fault in device_claims.faults_of(claim)] == [
+        "spec.devices.constraints",
+        "spec.devices.requests[1].firstAvailable",
+    ]

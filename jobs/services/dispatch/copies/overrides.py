@@ -15,6 +15,7 @@ from jobs import snapshot
 from jobs.core.manifest_fields import Manifest
 from jobs.core.policies import overrides
 from jobs.core.policies.overrides_apply import CannotOverride, Override, overridden
+from jobs.kinds import device_claims
 from jobs.kinds.base import Kind
 from jobs.models import Job, Policy
 
@@ -28,7 +29,7 @@ def manifest(job: Job, kind: Kind, cluster: Cluster) -> tuple[Manifest, list[str
     if not policies:
         return job.manifest, []
     body, applied = overridden(job.manifest, policies, snapshot.member_of(cluster), kind.templates)
-    reading = kind.read(body)
+    reading = device_claims.read(kind, body)
     if reading.faults:
         message = "; ".join(f"{fault.field} {fault.detail}" for fault in reading.faults[:3])
         raise CannotOverride(f"{', '.join(applied)} would make it an invalid {job.kind}: {message}")

@@ -11,10 +11,10 @@ from fleet.core.members import marks
 from fleet.kube import resources
 from fleet.kube.resources import Resource
 from fleet.member.client import MemberClient
-from fleet.member.errors import MemberChanged, MemberDenied, MemberExists, MemberMissing
+from fleet.member.errors import MemberChanged, MemberDenied, MemberExists, MemberMissing, MemberRefused
 from fleet.models import Cluster
-from jobs.kinds import gangs, registry
-from jobs.kinds.base import Manifest
+from jobs.kinds import device_claims, gangs, registry
+from jobs.kinds.base import DEVICES, Manifest
 from jobs.kinds.pods import Reference, references
 from jobs.models import Dependent, Job, Work
 from jobs.services.lifecycle.works import IN_MEMBER
@@ -26,11 +26,15 @@ RESOURCES: dict[str, Resource] = {
     "ServiceAccount": resources.SERVICE_ACCOUNTS,
     "PersistentVolumeClaim": resources.VOLUME_CLAIMS,
     Dependent.POD_GROUP: resources.SIGS_POD_GROUPS,
+    "ResourceClaim": resources.RESOURCE_CLAIMS,
+    "ResourceClaimTemplate": resources.RESOURCE_CLAIM_TEMPLATES,
 }
+_NEED_SERVED = frozenset({Dependent.POD_GROUP, *Dependent.DEVICE_CLAIMS})
+"""Kinds that a cluster may lack."""
 RETENTION = "convoy.dev/retention"
 """Annotation of a claim. ``Delete``: removed with the last job that refers to it. ``Retain``, the default: kept."""
-_IMMUTABLE = frozenset({"PersistentVolumeClaim"})
-_HOLD_DATA = _IMMUTABLE
+_HOLD_DATA = frozenset({"PersistentVolumeClaim"})
+_IMMUTABLE = _HOLD_DATA | frozenset(Dependent.DEVICE_CLAIMS)
 
 
 def referred_objects(job: Job) -> set[Reference]:
@@ -48,10 +52,19 @@ def dependents_of(job: Job, cluster: Cluster) -> list[Dependent]:
     """The referred objects that the fleet stores and the cluster serves. All others are expected to exist in the member."""
     wanted = referred_objects(job)
     rows = Dependent.objects.filter(namespace=job.namespace, name__in={reference.name for reference in wanted})
-    group = RESOURCES[Dependent.POD_GROUP]
-    serves_groups = cluster.serves(group.api_version, group.kind)
-    sent = (row for row in rows if row.kind != Dependent.POD_GROUP or serves_groups)
-    return [row for row in sent if Reference(row.kind, row.name) in wanted]
+    named = (row for row in rows if Reference(row.kind, row.name) in wanted)
+    return [row for row in named if row.kind not in _NEED_SERVED or _serves(cluster, RESOURCES[row.kind])]
+
+
+def counted_of(job: Job, cluster: Cluster) -> list[Dependent]:
+    """Of these the claims of devices. They are sent whatever the policy says: the job was counted by them."""
+    if DEVICES not in job.manifest:
+        return []
+    return [row for row in dependents_of(job, cluster) if row.kind in Dependent.DEVICE_CLAIMS]
+
+
+def _serves(cluster: Cluster, resource: Resource) -> bool:
+    return cluster.serves(resource.api_version, resource.kind)
 
 
 def send(client: MemberClient, rows: Iterable[Dependent], author: MemberClient) -> None:
@@ -75,6 +88,7 @@ def _send(client: MemberClient, author: MemberClient, resource: Resource, body: 
         return
     except MemberExists:
         if immutable:
+            _require_as_counted(client, resource, body)
             return
     current = client.get(resource.path(namespace, name))
     if MARK not in ((current.get("metadata") or {}).get("labels") or {}) or _same(current, body):
@@ -83,6 +97,18 @@ def _send(client: MemberClient, author: MemberClient, resource: Resource, body: 
     author.replace(
         resource.path(namespace, name), {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
     )
+
+
+def _require_as_counted(client: MemberClient, resource: Resource, body: Manifest) -> None:
+    """A claim of that name that is there already must ask for the devices by which the job was counted."""
+    if body["kind"] not in Dependent.DEVICE_CLAIMS:
+        return
+    name = body["metadata"]["name"]
+    current = client.get(resource.path(body["metadata"]["namespace"], name))
+    if device_claims.amounts_of({**current, "kind": body["kind"]}) != device_claims.amounts_of(body):
+        raise MemberRefused(
+            f"its own {body['kind']} {name} asks for other devices than that of the fleet: delete it there, or rename that"
+        )
 
 
 def _same(current: Manifest, body: Manifest) -> bool:

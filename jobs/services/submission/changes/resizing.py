@@ -12,7 +12,7 @@ from jobs import metrics, snapshot
 from jobs.core.resizing import bounds
 from jobs.core.resizing.bounds import Sizes
 from jobs.events import announce_jobs, record_event
-from jobs.kinds import registry
+from jobs.kinds import device_claims, registry
 from jobs.kinds.base import Manifest, Reading
 from jobs.models import Job, Work
 from jobs.services.lifecycle import cycle_requests, sizes
@@ -54,7 +54,7 @@ def at_size_in_force(job: Job, manifest: Manifest) -> tuple[Manifest, Reading]:
     """The new manifest with the sizes that the job has now, and its reading."""
     kind = registry.kind_of(job.api_version, job.kind)
     resized = sizes.with_sizes(kind, manifest, sizes.in_force(job))
-    return resized, kind.read(resized)
+    return resized, device_claims.read(kind, resized)
 
 
 def request(job: Job, wanted: Sizes, *, by: str, now: datetime) -> None:
