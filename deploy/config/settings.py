@@ -148,6 +148,7 @@ USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
 
+SUPERVISOR_MANIFEST = ROOT / "deploy" / "supervisor-manifests" / "supervisor.yaml"
 CONSOLE_DIST = ROOT / "frontend" / "web" / "dist"
 STATIC_URL = "/static/"
 STATIC_ROOT = Path(env.str("CONVOY_STATIC_ROOT", default=str(CONVOY_HOME / "static")))

@@ -19,6 +19,7 @@ from fleet import queries
 from fleet.api import supply
 from fleet.api.http.permissions import ByRole, Guarded
 from fleet.api.serializers import (
+    AddonSerializer,
     ChecksSerializer,
     ClusterChangeSerializer,
     ClusterDetailSerializer,
@@ -26,6 +27,7 @@ from fleet.api.serializers import (
     CredentialsSerializer,
     EventSerializer,
     ImpersonationSerializer,
+    InstallSerializer,
     JoinSerializer,
     NodeLabelsSerializer,
     NodeSerializer,
@@ -36,6 +38,7 @@ from fleet.db import clock
 from fleet.models import Cluster, Event, Node
 from fleet.services.authorization import access
 from fleet.services.clusters import clusters, join_preflight, member_tokens, node_exclusions, node_labels, rehearsing
+from fleet.services.members import member_addons
 
 
 @extend_schema_view(list=extend_schema(summary="Clusters, with what they have and have left"))
@@ -57,6 +60,7 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         "revive": "cordon",
         "reclaim": "cordon",
         "give_back": "cordon",
+        "install": "join",
     }
     permission_classes = [ByRole]
     queryset = Cluster.objects.defer("access")
@@ -190,6 +194,25 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
     def revive(self, request: Request, name: str) -> Response:
         rehearsing.revive(self.get_object(), by=request.user.get_username(), now=clock.now())
         return Response(status=204)
+
+    @extend_schema(responses=AddonSerializer(many=True), filters=False, summary="A member's add-ons, asked of it now")
+    @action(detail=True, filter_backends=[], pagination_class=None)
+    def addons(self, request: Request, name: str) -> Response:
+        return Response(AddonSerializer(member_addons.of(self.get_object()), many=True).data)
+
+    @extend_schema(
+        request=InstallSerializer,
+        responses=AddonSerializer(many=True),
+        summary="Install the supervisor of elastic jobs in a member",
+    )
+    @addons.mapping.post
+    def install(self, request: Request, name: str) -> Response:
+        """Or bring what is installed up to this version's manifests. Refused with the object that may not be created."""
+        body = InstallSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        by, image = request.user.get_username(), body.validated_data["image"]
+        installed = member_addons.install(self.get_object(), image, by=by, now=clock.now())
+        return Response(AddonSerializer(installed, many=True).data)
 
     @extend_schema(responses=NodeSerializer(many=True), filters=False)
     @action(detail=True, filter_backends=[])

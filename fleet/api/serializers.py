@@ -189,6 +189,25 @@ class NodeLabelsSerializer(serializers.Serializer[Any]):
     )
 
 
+class AddonSerializer(serializers.Serializer[Any]):
+    """As the member says it now."""
+
+    name = serializers.CharField()
+    cluster = serializers.CharField()
+    namespace = serializers.CharField(help_text="in the member")
+    state = serializers.ChoiceField(["Running", "NotReady", "NotInstalled", "Unknown"])
+    ready = serializers.IntegerField(help_text="pods of it that are ready")
+    pods = serializers.IntegerField()
+    holder = serializers.CharField(help_text="the process of it that acts")
+    renewed_at = serializers.CharField(help_text="when that last said so, by the member's clock")
+    message = serializers.CharField(help_text="why it does not run, or is not known")
+
+
+class InstallSerializer(serializers.Serializer[Any]):
+    name = serializers.ChoiceField(["elastic-job-supervisor"], default="elastic-job-supervisor")
+    image = serializers.CharField(max_length=500, help_text="the product's image, as the cluster pulls it")
+
+
 class ReclaimSerializer(serializers.Serializer[Any]):
     notice_s = serializers.FloatField(
         default=120.0, min_value=0, max_value=3600, help_text="simulated seconds until the node is taken back"

@@ -299,7 +299,21 @@ PODS = Kind(
     },
     {"ROLE": value("role"), "INDEX": value("index"), "REASON": value("reason")},
 )
-ALL = (JOBS, CLUSTERS, NODES, POLICIES, CLUSTER_POLICIES, BINDINGS, QUEUES, EVENTS, PODS)
+ADDONS = Kind(
+    ("addon", "addons"),
+    "addons",
+    {
+        "NAME": value("name"),
+        "CLUSTER": value("cluster"),
+        "STATE": value("state"),
+        "READY": lambda item, now: f"{item.get('ready', 0)}/{item.get('pods', 0)}",
+        "RENEWED": age("renewed_at"),
+        "MESSAGE": value("message"),
+    },
+    {"NAMESPACE": value("namespace"), "HOLDER": value("holder")},
+    namespaced=False,
+)
+ALL = (JOBS, CLUSTERS, NODES, POLICIES, CLUSTER_POLICIES, BINDINGS, QUEUES, EVENTS, PODS, ADDONS)
 """All kinds except the server's kinds of jobs, which `frontend.cli.job_kinds` adds."""
 
 

@@ -86,7 +86,7 @@ ELASTIC = (
         "Only annotated pods get a notice",
         tests=(f"{KILLS}::test_it_tells_nobody_without_the_annotation", KUBEAI),
     ),
-    Statement("1.1.3", "The supervisor is listed among the add-ons", lacks="`get addons` is not built"),
+    Statement("1.1.3", "The supervisor is listed among the add-ons", by="convoy"),
     Statement("1.1.4", "The SDK listens for the notice", CLIENT, "kubeai", (KUBEAI,)),
     Statement(
         "1.1.5",

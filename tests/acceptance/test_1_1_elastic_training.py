@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fleet.kube.resources import NAMESPACES, PODS
 from fleet.models import Node
 from tests.acceptance.builders import POLICY
 from tests.support.world import pytorch_job
@@ -38,6 +39,36 @@ def test_1_1_1_best_effort_pods_are_counted_as_reclaimable_in_a_column_of_their_
     head, *rows = [line.split() for line in convoy("top", "node").out.splitlines()[:3]]
     columns = head.index("GPU(Allocated)"), head.index("GPU(Reclaimable)")
     assert [sum(int(row[column]) for row in rows) for column in columns] == [4, 2]
+
+
+def test_1_1_3_the_supervisor_of_each_cluster_is_listed_among_the_add_ons(world, convoy):
+    for name in ("north", "south", "west"):
+        world.member(name, 1)
+    pod = {
+        "metadata": {"name": "elastic-job-supervisor-x", "labels": {"app": "elastic-job-supervisor"}},
+        "spec": {"containers": [{"name": "supervisor", "image": "convoy:latest"}]},
+    }
+    world.clients["north"].create(NAMESPACES.path(), {"metadata": {"name": "arena-system"}})
+    world.clients["north"].create(PODS.path("arena-system"), pod)
+    world.members["west"].faults.away = True
+
+    def listed() -> list[list[str]]:
+        head, *rows = [line.split() for line in convoy("get", "addons").out.splitlines()]
+        assert head == ["NAME", "CLUSTER", "STATE", "READY", "RENEWED", "MESSAGE"]
+        return [row[:4] for row in rows]
+
+    name = "elastic-job-supervisor"
+    shown = [["north", "Running", "1/1"], ["south", "NotInstalled", "0/0"], ["west", "Unknown", "0/0"]]
+    world.until(lambda: listed() == [[name, *row] for row in shown], "it runs")
+    assert convoy("get", "addons", "south", "-o", "name").out == "addon/elastic-job-supervisor\n"
+    refused = convoy("cluster", "supervise", "south", "--image", "registry.example.com/convoy:1")
+    assert refused.code == 4 and "does not serve" in refused.err
+    spaced = convoy("cluster", "supervise", "south", "--image", "con voy")
+    assert spaced.code != 0 and "image" in spaced.err
+    world.members["south"].rotate("another")
+    denied = convoy("cluster", "supervise", "south", "--image", "registry.example.com/convoy:1")
+    assert denied.code != 0 and "does not allow to create Namespace arena-system" in denied.err
+    assert "the fleet's account there needs" in convoy("get", "addons", "south").out
 
 
 def test_1_1_13_pods_are_a_launcher_and_workers_and_the_launcher_starts_only_after_all_workers_are_ready(world):

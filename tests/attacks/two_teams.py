@@ -301,7 +301,7 @@ OF_ONE_OBJECT: dict[str, Any] = {
     **dict.fromkeys(("clusters/impersonation", "clusters/short-lived-tokens"), {"on": False}),
     **dict.fromkeys(
         (
-            "clusters/nodes/node", "clusters/nodes/node/reclaim",
+            "clusters/nodes/node", "clusters/nodes/node/reclaim", "clusters/addons",
             "clusters", "clusters/check", "clusters/cordon", "clusters/credentials", "clusters/drain", "clusters/revive",
             "clusters/silence", "clusters/uncordon", "dependents", "grants", "jobs", "jobs/resume",
             "jobs/suspend",

@@ -28,6 +28,9 @@ def join(
     kubeconfig: Annotated[str, typer.Option(metavar="FILE|-", help="The kubeconfig of the cluster; - is stdin.")],
     kube_context: Annotated[str, typer.Option("--context", help="The context in the file. Default: current.")] = "",
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label; repeatable.")] = None,
+    supervisor: Annotated[
+        str, typer.Option(metavar="IMAGE", help="Also install the supervisor of elastic jobs, of this image.")
+    ] = "",
 ) -> None:
     """Add a cluster to the fleet. The server stores its credentials encrypted."""
     run = session.session_of(context)
@@ -38,6 +41,23 @@ def join(
         if not check.get("allowed"):
             warning = f"warning: may not {check['verb']} {check['resource']}, needed for {check.get('needed_for', '')}"
             run.screen.note(warning, "yellow")
+    if supervisor:
+        _supervise(run, name, supervisor)
+
+
+@app.command()
+def supervise(
+    context: typer.Context,
+    name: Name,
+    image: Annotated[str, typer.Option(help="The product's image, as the cluster pulls it.")],
+) -> None:
+    """Install the supervisor of elastic jobs in a cluster, or bring it up to date; `convoy get addons` shows it."""
+    _supervise(session.session_of(context), name, image)
+
+
+def _supervise(run: Session, name: str, image: str) -> None:
+    for addon in run.api.post(at("clusters", name, "addons"), {"image": image}):
+        run.screen.line(f"{addon['name']} installed in cluster/{name} ({addon['state']})")
 
 
 @app.command()

@@ -9,7 +9,7 @@ import typer
 from frontend.cli import job_kinds, kinds, queue_units, session
 from frontend.cli.arena import jobs as arena
 from frontend.cli.arena import reading
-from frontend.cli.client import Item
+from frontend.cli.client import Item, at
 from frontend.cli.kinds import Kind
 from frontend.cli.problems import Problem, usage
 from frontend.cli.session import DEFAULT_NAMESPACE, Session
@@ -71,7 +71,7 @@ def get(
         return
     where = "" if everywhere else namespace
     items = _read(run, kind, name, where, labels)
-    show(run, kind, items, output, single=bool(name) and kind is not kinds.PODS, everywhere=everywhere)
+    show(run, kind, items, output, single=bool(name) and kind not in (kinds.PODS, kinds.ADDONS), everywhere=everywhere)
     if watch:
         _follow(run, kind, items, lambda: _read(run, kind, name, where, labels), output, everywhere)
 
@@ -106,6 +106,8 @@ def listing(
 def _read(run: Session, kind: Kind, name: str, namespace: str, labels: str) -> list[Item]:
     if kind is kinds.PODS:
         return _pods(run, name, namespace, labels)
+    if kind is kinds.ADDONS:
+        return _addons(run, name)
     if name:
         return [session.one(run.api, kind, name, namespace)]
     return session.select(run.api, kind, namespace, labels=labels)
@@ -118,6 +120,12 @@ def _pods(run: Session, job: str, namespace: str, labels: str) -> list[Item]:
     else:
         owners = [item for item in session.select(run.api, kinds.JOBS, namespace, labels=labels) if item.get("attempt")]
     return [pod for owner in owners for pod in run.api.list(session.job_path(owner, "pods"))]
+
+
+def _addons(run: Session, cluster: str) -> list[Item]:
+    """The add-ons of one cluster, or of all. Each cluster is asked by itself."""
+    names = [cluster] if cluster else [str(item["name"]) for item in run.api.list("clusters/")]
+    return [addon for name in names for addon in run.api.get(at("clusters", name, "addons"))]
 
 
 def show(run: Session, kind: Kind, items: list[Item], output: Output, *, single: bool, everywhere: bool) -> None:

@@ -203,6 +203,30 @@ export interface paths {
         patch: operations["clusters_partial_update"];
         trace?: never;
     };
+    "/api/v1/clusters/{name}/addons/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A member's add-ons, asked of it now
+         * @description What `ByRole` asks of a view.
+         */
+        get: operations["clusters_addons_list"];
+        put?: never;
+        /**
+         * Install the supervisor of elastic jobs in a member
+         * @description Or bring what is installed up to this version's manifests. Refused with the object that may not be created.
+         */
+        post: operations["clusters_addons_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{name}/cordon/": {
         parameters: {
             query?: never;
@@ -2007,6 +2031,31 @@ export interface components {
             resume: components["schemas"]["Allowed"];
             delete: components["schemas"]["Allowed"];
         };
+        /** @description As the member says it now. */
+        Addon: {
+            name: string;
+            cluster: string;
+            /** @description in the member */
+            namespace: string;
+            state: components["schemas"]["AddonStateEnum"];
+            /** @description pods of it that are ready */
+            ready: number;
+            pods: number;
+            /** @description the process of it that acts */
+            holder: string;
+            /** @description when that last said so, by the member's clock */
+            renewed_at: string;
+            /** @description why it does not run, or is not known */
+            message: string;
+        };
+        /**
+         * @description * `Running` - Running
+         *     * `NotReady` - NotReady
+         *     * `NotInstalled` - NotInstalled
+         *     * `Unknown` - Unknown
+         * @enum {string}
+         */
+        AddonStateEnum: "Running" | "NotReady" | "NotInstalled" | "Unknown";
         AgentState: {
             /** @description whether an agent in the cluster answers the fleet's renewals */
             answers: boolean;
@@ -2268,10 +2317,20 @@ export interface components {
             steps: components["schemas"]["Step"][];
         };
         Check: {
-            name: components["schemas"]["NameEnum"];
+            name: components["schemas"]["CheckNameEnum"];
             ok: boolean;
             detail: string;
         };
+        /**
+         * @description * `name` - name
+         *     * `kubeconfig` - kubeconfig
+         *     * `answer` - answer
+         *     * `kinds` - kinds
+         *     * `rights` - rights
+         *     * `new` - new
+         * @enum {string}
+         */
+        CheckNameEnum: "name" | "kubeconfig" | "answer" | "kinds" | "rights" | "new";
         /** @description One checkpoint of the whole job, put together from what its pods say; what they do not say is null. */
         Checkpoint: {
             step: number;
@@ -3156,6 +3215,17 @@ export interface components {
             /** @description in order; LeavesAt is in the future */
             steps: components["schemas"]["IncidentStep"][];
         };
+        /**
+         * @description * `elastic-job-supervisor` - elastic-job-supervisor
+         * @enum {string}
+         */
+        InstallNameEnum: "elastic-job-supervisor";
+        InstallRequest: {
+            /** @default elastic-job-supervisor */
+            name: components["schemas"]["InstallNameEnum"];
+            /** @description the product's image, as the cluster pulls it */
+            image: string;
+        };
         Job: {
             /** Format: uuid */
             readonly id: string;
@@ -3453,16 +3523,6 @@ export interface components {
             /** @description the name of a queue, or the path of its leaf */
             queue: string;
         };
-        /**
-         * @description * `name` - name
-         *     * `kubeconfig` - kubeconfig
-         *     * `answer` - answer
-         *     * `kinds` - kinds
-         *     * `rights` - rights
-         *     * `new` - new
-         * @enum {string}
-         */
-        NameEnum: "name" | "kubeconfig" | "answer" | "kinds" | "rights" | "new";
         NamespacePolicy: {
             readonly name: string;
             /**
@@ -5634,6 +5694,54 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ClusterDetail"];
+                };
+            };
+        };
+    };
+    clusters_addons_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Addon"][];
+                };
+            };
+        };
+    };
+    clusters_addons_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InstallRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["InstallRequest"];
+                "multipart/form-data": components["schemas"]["InstallRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Addon"][];
                 };
             };
         };
