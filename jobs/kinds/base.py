@@ -29,6 +29,7 @@ __all__ = [
     "Phase",
     "Reading",
     "Role",
+    "Scalers",
     "State",
     "is_suspended_by_annotation",
     "suspend_by_annotation",
@@ -114,6 +115,17 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
+class Scalers:
+    """The objects by which a kind's operator takes pods from a running copy, and adds pods to it: one at a time."""
+
+    fewer: Resource
+    more: Resource
+
+    def resource_for(self, pods: int, wanted: int) -> Resource:
+        return self.fewer if wanted < pods else self.more
+
+
+@dataclass(frozen=True, slots=True)
 class AccountRights:
     """What pods of a job do in their namespace as their ServiceAccount, and must be allowed to."""
 
@@ -149,6 +161,8 @@ class Kind(Protocol):
     """The roles whose log is the job's log: the first that the job has."""
     how_to_resize: str = ""
     """What a manifest has to state so that the job has bounds; empty: jobs of the kind never have any."""
+    scalers: "Scalers | None" = None
+    """What is made beside a running copy to give it another size, where its operator follows no field of the copy."""
     ttl_path: tuple[str, ...] = ("spec", "ttlSecondsAfterFinished")
     """Where a manifest says how long the job is kept after its end. The fleet honours it, and sends copies without it."""
 
@@ -233,6 +247,14 @@ class Kind(Protocol):
     def resize(self, manifest: Manifest, role: str, replicas: int) -> None:
         """Gives a role of the manifest, or of a copy, another number of pods, in place; of roles with bounds only."""
         return
+
+    def scaler_spec(self, name: str, pods: Sequence[str], wanted: int) -> Manifest:
+        """The spec of the `Scalers` object that gives the copy of this name, with these pods by index, so many pods instead."""
+        return {}
+
+    def is_carried_out(self, scaler: Manifest) -> bool:
+        """Whether nothing more is to be expected of a `Scalers` object: its operator has followed it, or has given up."""
+        return True
 
     def merge_statuses(self, statuses: Sequence[Manifest], left: Sequence[Manifest] = ()) -> Manifest:
         """One status made of those of all shares and the counts of shares that have left; of kinds that divide only."""

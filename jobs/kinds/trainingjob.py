@@ -1,11 +1,13 @@
 """kai.alibabacloud.com TrainingJob (et-operator): elastic Horovod, a launcher that starts once its workers are ready.
 
-Suspending is an annotation, and the public operator knows no way back from it: a resumed job is a new copy.
+Suspending is an annotation, and the public operator knows no way back from it: a resumed job is a new copy. While a job
+runs, its ``replicas`` mean nothing to the operator: it is resized by an object ScaleIn or ScaleOut each time.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from fleet.kube.resources import TRAINING_JOBS
+from fleet.kube.resources import SCALE_INS, SCALE_OUTS, TRAINING_JOBS
+from jobs.core.resizing.bounds import Bounds
 from jobs.kinds import kubeflow
 from jobs.kinds.base import (
     Faults,
@@ -14,6 +16,7 @@ from jobs.kinds.base import (
     Phase,
     Reading,
     Role,
+    Scalers,
     State,
     is_suspended_by_annotation,
     suspend_by_annotation,
@@ -21,13 +24,26 @@ from jobs.kinds.base import (
 
 _KEY = "etReplicaSpecs"
 _GROUP, _ROLE, _INDEX = "group-name", "training-job-role", "replica-index"
+_SCALED = ("ScaleSucceeded", "ScaleFailed")
+_SCALED_WITHIN_S = 300
+"""How long added workers may take to run; the operator removes them after that, and would after 60 s by itself."""
 _PHASES = {"Scaling": Phase.RUNNING, **{phase.value: phase for phase in Phase}}
 
 
 class TrainingJob(Kind):
     resource = TRAINING_JOBS
     primary_roles = ("launcher",)
+    how_to_resize = f"state minReplicas and maxReplicas of spec.{_KEY}.worker"
+    scalers = Scalers(SCALE_INS, SCALE_OUTS)
     phase_words = {"phase": {phase: (phase.value,) for phase in Phase} | {Phase.RUNNING: ("Running", "Scaling")}}
+
+    @property
+    def scale(self) -> Mapping[str, str]:
+        """In the fleet alone: the operator defines none."""
+        return {
+            "specReplicasPath": f".spec.{_KEY}.worker.replicas",
+            "statusReplicasPath": ".status.convoy.size.worker.replicas",
+        }
 
     def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
         return [
@@ -63,6 +79,28 @@ class TrainingJob(Kind):
         if not least <= workers <= most:
             faults.add(f"{path}.replicas", f"must be from minReplicas ({least}) to maxReplicas ({most}), not {workers}")
 
+    def bounds(self, manifest: Manifest) -> Mapping[str, Bounds]:
+        role, worker = _worker(manifest)
+        least, most = worker.get("minReplicas"), worker.get("maxReplicas")
+        if least is None or most is None:
+            return {}
+        path = f"spec.{_KEY}.{role}"
+        return {"worker": Bounds(least, most, f"{path}.minReplicas and maxReplicas", f"{path}.replicas")}
+
+    def resize(self, manifest: Manifest, role: str, replicas: int) -> None:
+        """Of a copy, this is the size that the operator begins with when the job starts over; one that runs needs a scaler."""
+        _worker(manifest)[1]["replicas"] = replicas
+
+    def scaler_spec(self, name: str, pods: Sequence[str], wanted: int) -> Manifest:
+        """Those that leave are named: given their number alone, the operator would take the last of those that are there."""
+        leaving = {"toDelete": {"podNames": list(pods[wanted:])}}
+        change = leaving if wanted < len(pods) else {"toAdd": {"count": wanted - len(pods)}}
+        return {"selector": {"name": name}, "timeout": _SCALED_WITHIN_S, **change}
+
+    def is_carried_out(self, scaler: Manifest) -> bool:
+        conditions = (scaler.get("status") or {}).get("conditions") or []
+        return any(each.get("type") in _SCALED and each.get("status") == "True" for each in conditions)
+
     def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         for role, replica in manifest["spec"][_KEY].items():
             yield role.lower(), replica["template"]
@@ -84,3 +122,8 @@ class TrainingJob(Kind):
             return "", 0
         index = labels.get(_INDEX, "0")
         return labels.get(_ROLE, ""), int(index) if index.isdigit() else 0
+
+
+def _worker(manifest: Manifest) -> tuple[str, Manifest]:
+    """The role of the workers as the manifest spells it, and what it says of them."""
+    return next((name, spec) for name, spec in manifest["spec"][_KEY].items() if name.lower() == "worker")

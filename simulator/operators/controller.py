@@ -3,7 +3,7 @@
 import contextlib
 from functools import partial
 
-from fleet.kube.resources import JOBS, PODS, VOLCANO_COMMANDS, VOLCANO_POD_GROUPS, Resource
+from fleet.kube.resources import JOBS, PODS, SCALE_INS, SCALE_OUTS, VOLCANO_COMMANDS, VOLCANO_POD_GROUPS, Resource
 from fleet.member.client import Object
 from fleet.member.errors import MemberExists, MemberMissing
 from simulator.machinery.conditions import difference
@@ -26,7 +26,7 @@ class Operators(Controller):
         self._operators = {_key(t.resource): t for t in OPERATORS if cluster.serves(t.resource)}
         self._jobs = {key: cluster.informer(operator.resource) for key, operator in self._operators.items()}
         self._children = {PODS: cluster.informer(PODS), JOBS: cluster.informer(JOBS)}
-        for resource in (VOLCANO_POD_GROUPS, VOLCANO_COMMANDS):
+        for resource in (VOLCANO_POD_GROUPS, VOLCANO_COMMANDS, SCALE_INS, SCALE_OUTS):
             if cluster.serves(resource):
                 self._children[resource] = cluster.informer(resource)
         for key, informer in self._jobs.items():
@@ -47,7 +47,7 @@ class Operators(Controller):
             path = operator.resource.path(namespace_of(job), name_of(job), "status")
             informer.learn(self.client.merge_patch(path, {"metadata": {"uid": uid_of(job)}, "status": patch}))
             self.queue.add_after(key, GATHER_S)
-        return None
+        return result.again_s
 
     def _dependents(self, job: Object) -> Dependents:
         def owned(resource: Resource) -> list[Object]:
@@ -60,7 +60,8 @@ class Operators(Controller):
         groups = owned(VOLCANO_POD_GROUPS)
         commands = owned(VOLCANO_COMMANDS)
         aborted = any(command.get("action") == "AbortJob" for command in commands)
-        return Dependents(owned(PODS), jobs, groups[0] if groups else None, aborted, running)
+        scalers = owned(SCALE_INS) + owned(SCALE_OUTS)
+        return Dependents(owned(PODS), jobs, groups[0] if groups else None, aborted, scalers, running)
 
     def _carry_out(self, job: Object, result: ReconcileResult) -> None:
         namespace, uid = namespace_of(job), uid_of(job)
@@ -82,6 +83,12 @@ class Operators(Controller):
                 created = self.client.create(resource.path(namespace), body)
                 if informer is not None:
                     informer.learn(created)
+        for resource, obj, status in result.statuses:
+            if change := difference(obj.get("status") or {}, status):
+                path = resource.path(namespace, name_of(obj), "status")
+                with contextlib.suppress(MemberMissing):
+                    patched = self.client.merge_patch(path, {"metadata": {"uid": uid_of(obj)}, "status": change})
+                    self._children[resource].learn(patched)
 
     def _on_job(self, key: str, change: str, job: Object) -> None:
         if change != "DELETED":

@@ -28,6 +28,8 @@ class Dependents:
     """Its Volcano PodGroup."""
     aborted: bool = False
     """Whether a Volcano command requests to abort the job."""
+    scalers: list[Object] = field(default_factory=list)
+    """Its objects ScaleIn and ScaleOut."""
     running: dict[str, int] = field(default_factory=dict)
     """The number of running pods of each of its Jobs, by the Job's name."""
 
@@ -46,6 +48,10 @@ class ReconcileResult:
     """Pods and Jobs to delete."""
     annotate: list[tuple[Object, dict[str, str]]] = field(default_factory=list)
     """Pods, and the annotations to set on them."""
+    statuses: list[tuple[Resource, Object, Object]] = field(default_factory=list)
+    """Dependents, and the status to give them, before the job gets its own."""
+    again_s: float | None = None
+    """When to look again though nothing has changed."""
 
 
 class Operator:

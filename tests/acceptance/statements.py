@@ -33,6 +33,7 @@ GROWTH, RECLAIMS = "tests/jobs/services/scheduling/decisions/test_spare_growth.p
 DLROVER, RUNTIME = "tests/clients/test_dlrover.py", "tests/jobs/services/inspect/test_runtime.py"
 STACKS = "tests/jobs/services/inspect/test_stacks.py"
 MAX_WAIT = "tests/jobs/services/follow/timeouts/test_max_wait.py"
+SCALERS = "tests/jobs/services/dispatch/copies/test_scalers.py"
 DIAGNOSIS = "tests/jobs/services/follow/test_diagnosing.py"
 KUBEAI = "tests/clients/test_kubeai.py::test_it_hears_the_notice_saves_and_leaves_and_only_where_it_is_annotated"
 PODS = "tests/jobs/services/dispatch/test_pod_groups.py"
@@ -136,8 +137,10 @@ ELASTIC = (
     Statement(
         "1.1.14",
         "`scalein` and `scaleout` keep the bounds",
-        tests=("tests/flows/test_resizing.py::test_pods_follow_the_size_and_what_they_used_is_free_for_others",),
-        lacks="no scaler object is made: the job itself is resized",
+        tests=(
+            "tests/flows/test_resizing_kinds.py::test_a_training_job_is_resized_by_one_scaler_each_time",
+            f"{SCALERS}::test_outside_its_bounds_it_is_refused_with_the_numbers",
+        ),
     ),
     Statement(
         "1.1.15",

@@ -18,6 +18,8 @@ from fleet.kube.resources import (
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    SCALE_INS,
+    SCALE_OUTS,
     SECRETS,
     SERVICE_ACCOUNTS,
     SIGS_POD_GROUPS,
@@ -187,6 +189,12 @@ def _rights(apis: Apis) -> list[Right]:
         rights += [_right(verb, TRAINING_RUNTIMES, "the pods of TrainJobs") for verb in ("get", "create", "delete")]
     if serves(apis, RESERVATIONS):
         rights += [_right(verb, RESERVATIONS, "holding capacity for gangs") for verb in ("list", "create", "delete")]
+    rights += [
+        _right(verb, scaler, "resizing TrainingJobs")
+        for scaler in (SCALE_INS, SCALE_OUTS)
+        if serves(apis, scaler)
+        for verb in ("list", "create", "delete")
+    ]
     if serves(apis, VOLCANO_QUEUES):
         rights.append(_right("get", VOLCANO_QUEUES, "the queues of Volcano"))
     if serves(apis, CRDS):

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 Sizes = Mapping[str, int]
 """Role -> number of pods."""
 
+RESIZED = "convoy.dev/size"
+"""Annotation of a copy that was given another size than it was sent with: that size."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:

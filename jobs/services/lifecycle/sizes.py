@@ -15,7 +15,7 @@ from fleet.changes import events
 from fleet.models import Hold
 from jobs.core.gang import requirements
 from jobs.core.resizing import holds
-from jobs.core.resizing.bounds import Sizes
+from jobs.core.resizing.bounds import RESIZED, Sizes
 from jobs.kinds import device_claims, registry
 from jobs.kinds.base import Kind, Manifest
 from jobs.models import Attempt, Binding, Job, Work
@@ -25,8 +25,8 @@ from quotas.core.trees import amounts
 SIZED = ("manifest", "charge", "resize", "generation", *gang_fields.FILLED)
 """Fields of a job that `change` sets, and does not save."""
 State = Work.State
-ANNOTATION = "convoy.dev/size"
-"""Of a copy that was resized: the size it was given. A report of it with another size orders it again."""
+ANNOTATION = RESIZED
+"""A report of a resized copy with another size than it was given orders it again."""
 
 
 def kind_of(job: Job) -> Kind:

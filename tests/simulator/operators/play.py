@@ -18,11 +18,14 @@ class Play:
         self.jobs: dict[str, dict] = {}
         self.group: dict | None = None
         self.aborted = False
+        self.scalers: list[dict] = []
         self.running: dict[str, int] = {}
 
-    def step(self) -> ReconcileResult:
-        found = Dependents(list(self.pods.values()), list(self.jobs.values()), self.group, self.aborted, self.running)
-        step = self.operator.step(self.job, found, NOW)
+    def step(self, now: float = NOW) -> ReconcileResult:
+        found = Dependents(
+            list(self.pods.values()), list(self.jobs.values()), self.group, self.aborted, self.scalers, self.running
+        )
+        step = self.operator.step(self.job, found, now)
         self.job["status"] = step.status
         for gone in step.remove:
             self.pods.pop(name_of(gone), None)
@@ -31,6 +34,8 @@ class Play:
             self.pods[name_of(pod)]["metadata"].setdefault("annotations", {}).update(notes)
             if ordered := ordered_end(self.pods[name_of(pod)]):
                 self._set("Failed" if ordered[0] else "Succeeded", ordered[0], name_of(pod))
+        for _, dependent, status in step.statuses:
+            dependent["status"] = status
         for _, body in step.make:
             if body["kind"] == "Pod":
                 self.pods.setdefault(name_of(body), {**body, "status": {"phase": "Pending"}})

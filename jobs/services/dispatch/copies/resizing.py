@@ -6,6 +6,7 @@ this order or of a later one. A worker that dies after the patch leaves an order
 that is gone, being deleted or of another attempt is left alone, and the order is done.
 """
 
+import copy
 from collections.abc import Callable
 from datetime import datetime
 
@@ -24,7 +25,7 @@ from jobs.kinds import gangs
 from jobs.kinds.base import Manifest, set_metadata
 from jobs.models import Job, Work
 from jobs.services.dispatch.copies import overrides
-from jobs.services.dispatch.members import member_objects
+from jobs.services.dispatch.members import member_objects, scalers
 from jobs.services.dispatch.members.member_objects import NotYet
 from jobs.services.lifecycle import sizes, works
 from jobs.services.lifecycle.copies import copy_metadata
@@ -32,27 +33,33 @@ from jobs.services.lifecycle.locks import lock_owners
 
 
 def carry_out(client: MemberClient, work: Work, job: Job, clock: Callable[[], datetime]) -> None:
-    in_force, is_changed = sizes.in_force(job), False
+    in_force, is_changed, waits_for = sizes.in_force(job), False, ""
     try:
         if work.attempt in shares.counting(job.shares, job.attempt):
             _follow_metadata(client, work, job)
         if job.attempt == work.attempt and in_force:
             _resize_group(client, work, job)
             is_changed = _resize_copy(client, work, job, in_force)
+            waits_for = scalers.follow(client, sizes.kind_of(job), work, _labels(work), in_force)
     except (CannotOverride, MemberRefused) as e:
         why = member_objects.refusal_text(e) if isinstance(e, MemberRefused) else str(e)
         message = f"{work.cluster.name} refuses the change: {why}"
         if work.message != message[:500]:
             record_event(job, "ResizeRefused" if in_force else "ChangeRefused", message, clock(), warning=True)
         raise NotYet(message) from e
-    _record(work, job, in_force if is_changed else {}, clock())
+    sent = in_force if is_changed else {}
+    if waits_for:
+        if sent:
+            _record_sent(work, job, sent, clock())
+        raise NotYet(f"{work.cluster.name}: {waits_for}")
+    _record(work, job, sent, clock())
 
 
 def _follow_metadata(client: MemberClient, work: Work, job: Job) -> None:
     """Gives the copy the labels and annotations that the manifest, with its overrides, has now."""
     kind, uid = sizes.kind_of(job), str(work.job_uid)
     wanted, _ = overrides.manifest(job, kind, work.cluster)
-    own = {*member_objects.labels(Identity.here(), uid, work.attempt), marks.MARK, sizes.ANNOTATION}
+    own = {*_labels(work), marks.MARK, sizes.ANNOTATION}
 
     def edit(existing: Manifest) -> None:
         copy_metadata.write(existing, wanted, work.stale_metadata, frozenset(own))
@@ -63,7 +70,7 @@ def _follow_metadata(client: MemberClient, work: Work, job: Job) -> None:
 def _resize_group(client: MemberClient, work: Work, job: Job) -> None:
     """Before the copy: a pod that is restarted alone must not wait for as many as there were."""
     kind, uid = sizes.kind_of(job), str(work.job_uid)
-    body = member_objects.manifest(kind, job.manifest, member_objects.labels(Identity.here(), uid, work.attempt))
+    body = member_objects.manifest(kind, job.manifest, _labels(work))
     group = gangs.bind(kind, body, kind.read(job.manifest), work.cluster.serves)
     if group is None:
         return
@@ -84,9 +91,11 @@ def _resize_copy(client: MemberClient, work: Work, job: Job, in_force: Sizes) ->
     kind = sizes.kind_of(job)
 
     def edit(existing: Manifest) -> None:
+        before = copy.deepcopy(existing.get("spec"))
         for role, size in in_force.items():
             kind.resize(existing, role, size)
-        set_metadata(existing, "annotations", {sizes.ANNOTATION: sizes.as_annotation(in_force)})
+        if existing.get("spec") != before or sizes.ANNOTATION in (existing["metadata"].get("annotations") or {}):
+            set_metadata(existing, "annotations", {sizes.ANNOTATION: sizes.as_annotation(in_force)})
 
     uid = str(work.job_uid)
     return member_objects.edit(client, kind.resource, work.namespace, work.name, uid, work.attempt, edit)
@@ -105,6 +114,14 @@ def _record(work: Work, job: Job, sent: Sizes, now: datetime) -> None:
     if works.resizing().filter(pk=work.pk).exists():
         events.enqueue("jobs.push", work.pk)
     if sent:
-        size = ", ".join(f"{count} {role}" for role, count in sent.items())
-        record_event(job, "ResizeSent", f"{work.cluster.name} was given the size in force: {size}", now)
+        _record_sent(work, job, sent, now)
     announce_works([work], now)
+
+
+def _record_sent(work: Work, job: Job, sent: Sizes, now: datetime) -> None:
+    size = ", ".join(f"{count} {role}" for role, count in sent.items())
+    record_event(job, "ResizeSent", f"{work.cluster.name} was given the size in force: {size}", now)
+
+
+def _labels(work: Work) -> dict[str, str]:
+    return member_objects.labels(Identity.here(), str(work.job_uid), work.attempt)
