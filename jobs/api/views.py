@@ -54,7 +54,7 @@ from jobs.services.inspect import history, logs, runtime, stacks
 from jobs.services.submission.changes import actions, resizing
 
 UID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_HEAVY = ("manifest", "status", "waited")
+_HEAVY = ("manifest", "status", "waited", "waited_codes")
 _ID = OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH)
 
 

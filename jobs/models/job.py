@@ -80,6 +80,8 @@ class Job(models.Model):
     """Follows ``reason``: lists narrow and count by it without reading what else is in the row."""
     waited = models.JSONField(default=list, blank=True)
     """``[[owner, since]]``: in whose hands it was while it waited, as `jobs.core.explain.timeline.enter_owner` keeps it."""
+    waited_codes = models.JSONField(null=True, blank=True)
+    """``[[code, since]]`` of its reasons, as `jobs.core.explain.waited_codes.enter_code` keeps them; null: none yet."""
     suspended = models.BooleanField(default=False)
     cluster = models.ForeignKey(
         "fleet.Cluster", null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs_here"

@@ -20,6 +20,8 @@ class UsageSpan(models.Model):
     """Held or used by the attempt; while the job waited, what it asked for."""
     outcome = models.CharField(max_length=32, blank=True)
     """Of the attempt, as `jobs.models.Attempt.outcome`; empty: the job waited."""
+    reason = models.CharField(max_length=64, blank=True, db_default="")
+    """Code of the job's reason while it waited; empty: an attempt, or the code was not kept yet."""
     namespace = models.CharField(max_length=63)
     user = models.CharField(max_length=150, blank=True)
     leaf = models.CharField(max_length=700, blank=True)

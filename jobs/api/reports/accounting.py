@@ -50,6 +50,10 @@ class AccountingSerializer(serializers.Serializer[Any]):
     waited_hours = serializers.DictField(
         child=serializers.FloatField(), help_text=f"of jobs, by what held them up: {', '.join(_WAITS)}"
     )
+    waited_by_reason_hours = serializers.DictField(
+        child=serializers.FloatField(),
+        help_text="the same by the code of the job's reason, such as QuotaExceeded; Unknown: from before codes were kept",
+    )
 
 
 class AccountingAnswerSerializer(serializers.Serializer[Any]):
@@ -98,12 +102,13 @@ def _row(name: str, sums: Sums) -> dict[str, Any]:
         "unpriced_gpu_hours": tables.hours(sums.unpriced),
         "attempts": len(sums.attempts),
         "waited_hours": {owner.value: tables.hours(sums.waited.get(owner, 0)) for owner in _WAITS},
+        "waited_by_reason_hours": {code: tables.hours(ms) for code, ms in sorted(sums.reasons.items())},
     }
 
 
 def _as_csv(rows: list[dict[str, Any]], by: str) -> HttpResponse:
     fields: list[str] = list(AccountingSerializer().get_fields())
-    columns = [name for name in fields if name not in ("name", "waited_hours")]
+    columns = [name for name in fields if name not in ("name", "waited_hours", "waited_by_reason_hours")]
     header = [by, *columns, *(f"waited_{owner}_hours" for owner in _WAITS)]
     cells = ([row["name"], *(row[name] for name in columns), *row["waited_hours"].values()] for row in rows)
     return tables.as_csv(header, cells, f"accounting-by-{by}")

@@ -12,6 +12,8 @@ ATTEMPT = (Owner.MEMBER, Owner.IMAGE, Owner.RUNNING)
 """Kinds of spans in which an attempt has its GPUs."""
 SAVED, UNSAVED = "saved", "unsaved"
 """Kinds of spans of a run that was cut short, where it is known until when it had saved its work: until then, and since."""
+UNKNOWN = "Unknown"
+"""In place of the code of a reason that was not kept yet."""
 _RUNS = (Owner.RUNNING, SAVED, UNSAVED)
 _LOST = frozenset({Outcome.FAILED, Outcome.REFUSED, Outcome.LOST, Outcome.VANISHED, Outcome.TIMED_OUT})
 _STOPPED = frozenset({Outcome.SUSPENDED, Outcome.DELETED, Outcome.SUPERSEDED})
@@ -34,6 +36,8 @@ class Span:
     cluster: str
     model: str
     price: float | None
+    reason: str = ""
+    """Code of the job's reason while it waited; empty: it did not, or the code was not kept yet."""
 
 
 @dataclass(slots=True)
@@ -55,6 +59,8 @@ class Sums:
     """Of `preempted` and `lost`, in attempts of which it is not known whether they saved their work."""
     waited: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     """By who held the job up."""
+    reasons: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """The same by the code of the job's reason."""
     cost: float = 0.0
     unpriced: int = 0
     """GPU-milliseconds without a known price."""
@@ -72,6 +78,7 @@ class Sums:
     def add(self, span: Span, length: int) -> None:
         if span.number == 0:
             self.waited[span.kind] += length
+            self.reasons[span.reason or UNKNOWN] += length
             return
         amount = span.gpus * length
         if not amount:

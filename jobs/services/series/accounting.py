@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from jobs.core.explain.accounting import Span, Sums, add_up
+from jobs.core.explain.accounting import UNKNOWN, Span, Sums, add_up
 from jobs.services.lifecycle.accounting import usage_spans
 from jobs.services.series import periods
 
@@ -20,6 +20,7 @@ class Owner(StrEnum):
     CLUSTER = "cluster"
     MODEL = "model"
     MONTH = "month"
+    REASON = "reason"
 
 
 _NAMES: dict[Owner, Callable[[Span], str]] = {
@@ -28,6 +29,7 @@ _NAMES: dict[Owner, Callable[[Span], str]] = {
     Owner.QUEUE: lambda span: span.leaf,
     Owner.CLUSTER: lambda span: span.cluster,
     Owner.MODEL: lambda span: span.model,
+    Owner.REASON: lambda span: span.reason or UNKNOWN,
 }
 
 
@@ -38,7 +40,9 @@ def read(
     periods.check(begin, end, LONGEST)
     until = min(end, now)
     spans = periods.bounded(usage_spans.between(begin, until, now, namespaces), MOST_SPANS, "spans")
+    if by is Owner.REASON:
+        spans = (span for span in spans if span.number == 0)
     sums = add_up(spans, periods.milliseconds(begin), periods.milliseconds(until), _NAMES.get(by))
     if by is Owner.MONTH:
         return sorted(sums.items())
-    return sorted(sums.items(), key=lambda each: (-each[1].total, each[0]))
+    return sorted(sums.items(), key=lambda each: (-each[1].total, -sum(each[1].waited.values()), each[0]))

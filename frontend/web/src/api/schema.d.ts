@@ -2017,6 +2017,10 @@ export interface components {
             waited_hours: {
                 [key: string]: number;
             };
+            /** @description the same by the code of the job's reason, such as QuotaExceeded; Unknown: from before codes were kept */
+            waited_by_reason_hours: {
+                [key: string]: number;
+            };
         };
         AccountingAnswer: {
             by: string;
@@ -5319,7 +5323,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description a team is a namespace; default: team */
-                by?: "cluster" | "model" | "month" | "queue" | "team" | "user";
+                by?: "cluster" | "model" | "month" | "queue" | "reason" | "team" | "user";
                 /** @description default: json */
                 form?: "csv" | "json";
                 /** @description ISO 8601; default: 31 days before `to` */

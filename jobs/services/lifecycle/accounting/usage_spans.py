@@ -18,7 +18,7 @@ from django.db.models.functions import Coalesce
 from fleet.core import devices, prices
 from fleet.core.prices import MODEL_LABELS
 from fleet.models import Cluster, Node, Pod
-from jobs.core.explain import accounting, timeline
+from jobs.core.explain import accounting, timeline, waited_codes
 from jobs.core.explain.accounting import SAVED, UNSAVED, Span
 from jobs.core.explain.timeline import Owner
 from jobs.core.preemption import cost
@@ -31,7 +31,7 @@ _KEPT = timedelta(days=800)
 _BATCH = 200
 _CHUNK = 500
 _JOB = (
-    "pk", "uid", "namespace", "submitted_by", "leaf", "gpus", "created_at", "finished_at", "waited", "kind",
+    "pk", "uid", "namespace", "submitted_by", "leaf", "gpus", "created_at", "finished_at", "waited", "waited_codes", "kind",
     "manifest__metadata__annotations", "status__conditions",
 )  # fmt: skip
 
@@ -76,7 +76,7 @@ def between(begin: datetime, end: datetime, now: datetime, namespaces: Collectio
             seen.add(span.job)
             yield span
     columns = ("job_uid", "number", "kind", "begin", "end", "gpus", "outcome")
-    about = ("namespace", "user", "leaf", "cluster", "model", "price")
+    about = ("namespace", "user", "leaf", "cluster", "model", "price", "reason")
     for uid, number, kind, since, until, *rest in appended.order_by().values_list(*columns, *about).iterator(5000):
         if str(uid) not in seen:
             yield Span(str(uid), number, kind, _ms(since), _ms(until), *rest)
@@ -114,7 +114,7 @@ def _append(jobs: QuerySet[Job], now: datetime) -> None:
         UsageSpan(
             job_uid=span.job, number=span.number, kind=span.kind, begin=_at(span.begin), end=_at(span.end), gpus=span.gpus,
             outcome=span.outcome, namespace=span.namespace, user=span.user, leaf=span.leaf, cluster=span.cluster,
-            model=span.model, price=span.price,
+            model=span.model, price=span.price, reason=span.reason,
         )
         for span in derive(jobs, now)
     ]  # fmt: skip
@@ -187,9 +187,12 @@ def _of_waiting(job: Mapping[str, Any], attempts: Sequence[Attempt], now: dateti
     turns = timeline.parse_turns(job["waited"])
     about = ("", job["namespace"], job["submitted_by"], job["leaf"], "", "", None)
     for each in timeline.slices_of(job["created_at"], job["finished_at"], turns, runs, now):
-        begin, end = _ms(each.starts_at), _ms(each.ends_at)
-        if not each.attempt and each.owner is not Owner.RUNNING and begin < end:
-            yield Span(str(job["uid"]), 0, each.owner, begin, end, job["gpus"], *about)
+        if each.attempt or each.owner is Owner.RUNNING:
+            continue
+        for code, since, until in waited_codes.split(each, job["waited_codes"], runs):
+            begin, end = _ms(since), _ms(until)
+            if begin < end:
+                yield Span(str(job["uid"]), 0, each.owner, begin, end, job["gpus"], *about, code)
 
 
 def _clusters() -> Clusters:

@@ -23,7 +23,7 @@ from fleet.services.clusters import node_exclusions
 from jobs import metrics, snapshot, tracing
 from jobs.core.admission.plans import Placed, Plan, Waits
 from jobs.core.division import shares as parts
-from jobs.core.explain import timeline
+from jobs.core.explain import timeline, waited_codes
 from jobs.core.gang.flavors import labels_by_role
 from jobs.core.gang.types import Gang
 from jobs.core.life.jobs import JobEvent
@@ -47,7 +47,7 @@ _MESSAGES = 8
 _LOCKED = (
     "uid", "created_at", "api_version", "kind", "namespace", "name", "attempt", "generation", "leaf", "gpus", "preemptible",
     "charge", "charged_at", "shares", "state", "suspended", "deleting_at", "reason", "waited", "resource_version", "queued_at",
-    "trace", "claimed_at",
+    "trace", "claimed_at", "waited_codes",
 )  # fmt: skip
 _EXCLUDES = Exists(node_exclusions.in_force().filter(cluster=OuterRef("pk")).order_by())
 _USABLE = prepared.Rows(lambda _: Cluster.objects.filter(cordoned=False, stale_since=None).values_list("pk", _EXCLUDES))
@@ -390,11 +390,12 @@ def _write_waiting(
     rows = [waiting[pk] for pk in reasons if pk in waiting]
     changed = [job for job in rows if _differs(reasons[job.pk], job.reason, stale)]
     for job in changed:
-        job.reason = {**reasons[job.pk].as_json(), "at": now.isoformat()}
+        before, job.reason = job.reason, {**reasons[job.pk].as_json(), "at": now.isoformat()}
+        job.waited_codes = waited_codes.enter_code(job.waited_codes, before, job.reason, now)
         job.waited = timeline.enter_owner(job.waited, timeline.owner_of(job.reason), now)
     explained = [job for job in changed if job not in claims]
     if explained:
-        announce_jobs(explained, now, ["reason", "waited"])
+        announce_jobs(explained, now, ["reason", "waited", "waited_codes"])
     if claims:
-        announce_jobs(claims, now, ["reason", "waited", "claimed_at"])
+        announce_jobs(claims, now, ["reason", "waited", "waited_codes", "claimed_at"])
     return explained

@@ -18,7 +18,7 @@ from fleet.changes import events
 from fleet.models import Hold
 from jobs import metrics
 from jobs.core.admission.plans import Plan
-from jobs.core.explain import timeline
+from jobs.core.explain import timeline, waited_codes
 from jobs.core.preemption.planner import PreemptionPlan
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs, job_event
@@ -112,11 +112,12 @@ def _record(jobs: Sequence[Job], messages: Mapping[int, str], now: datetime) -> 
     timeline_events = []
     for job in jobs:
         message = f"{messages[job.pk]}; {again}; to start it now, delete it and submit the job again"
-        job.reason = {**Reason(Code.PLAN_REJECTED, message).as_json(), "at": now.isoformat()}
+        before, job.reason = job.reason, {**Reason(Code.PLAN_REJECTED, message).as_json(), "at": now.isoformat()}
+        job.waited_codes = waited_codes.enter_code(job.waited_codes, before, job.reason, now)
         timeline_events.append(job_event(job, Code.PLAN_REJECTED, message, warning=True))
         job.waited = timeline.enter_owner(job.waited, timeline.owner_of(job.reason), now)
     if jobs:
-        announce_jobs(jobs, now, ["reason", "waited", "attempt"], timeline_events)
+        announce_jobs(jobs, now, ["reason", "waited", "waited_codes", "attempt"], timeline_events)
         events.enqueue("jobs.schedule", countdown_s=settings.CONVOY_SCHEDULER.rejected_retry_s)
 
 

@@ -8,7 +8,7 @@ from fleet.changes import events, journal
 from fleet.errors import Conflict, Forbidden
 from fleet.services.authorization import access
 from jobs import snapshot_topology
-from jobs.core.explain import timeline
+from jobs.core.explain import timeline, waited_codes
 from jobs.core.failover.lifecycle import Action, refusal
 from jobs.core.failover.rules import Outcome
 from jobs.core.life.jobs import JobEvent
@@ -40,11 +40,23 @@ def suspend(job: Job, *, by: str, now: datetime) -> Job:
     job = _locked(job, Action.SUSPEND)
     reason = Reason(Code.SUSPENDED, f"suspended by {by}")
     transitions.enter(job, JobEvent.SUSPENDED)
-    job.suspended, job.reason = True, reason.as_json()
+    before, job.suspended, job.reason = job.reason, True, reason.as_json()
     job.unhealthy_since, job.reclaim = None, None
     _switch(job, True)
     job.waited = timeline.enter_owner(job.waited, timeline.Owner.SUSPENDED, now)
-    job.save(update_fields=["state", "suspended", "reason", "waited", "unhealthy_since", "reclaim", "manifest"])
+    job.waited_codes = waited_codes.enter_code(job.waited_codes, before, job.reason, now)
+    job.save(
+        update_fields=[
+            "state",
+            "suspended",
+            "reason",
+            "waited",
+            "waited_codes",
+            "unhealthy_since",
+            "reclaim",
+            "manifest",
+        ]
+    )
     works.end_attempt(job, Outcome.SUSPENDED, f"suspended by {by}", now)
     works.suspend_copies([job], now)
     charges.release(now, [job.uid])
@@ -60,11 +72,14 @@ def resume(job: Job, *, by: str, now: datetime) -> Job:
     job = _locked(job, Action.RESUME)
     reason = Reason(Code.WAITING_FOR_SCHEDULER, f"resumed by {by}, not looked at by the scheduler yet")
     transitions.enter(job, JobEvent.RESUMED)
-    job.suspended, job.reason = False, reason.as_json()
+    before, job.suspended, job.reason = job.reason, False, reason.as_json()
     job.queued_at, job.cluster = now, None
     _switch(job, False)
     job.waited = timeline.enter_owner(job.waited, timeline.Owner.QUEUE, now)
-    job.save(update_fields=["state", "suspended", "reason", "waited", "queued_at", "cluster", "manifest"])
+    job.waited_codes = waited_codes.enter_code(job.waited_codes, before, job.reason, now)
+    job.save(
+        update_fields=["state", "suspended", "reason", "waited", "waited_codes", "queued_at", "cluster", "manifest"]
+    )
     shares.stop(job, now)
     works.withdraw(job, now)
     charges.release(now, [job.uid])

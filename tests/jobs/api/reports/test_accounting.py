@@ -88,6 +88,21 @@ def test_the_answer_is_the_same_before_and_after_jobs_are_settled_and_deleted_wh
     assert {by: asked(as_admin, by=by) for by in before} == before
 
 
+def test_waiting_is_split_by_the_codes_of_reasons_before_and_after_jobs_are_settled(as_admin, north):
+    ran(north, 2, 0, HOUR, 4 * HOUR, namespace="vision")
+    old = ran(north, 2, 0, HOUR, 4 * HOUR, namespace="vision")
+    codes = [["QuotaExceeded", then(-HOUR / 2).isoformat()], ["BudgetSpent", then(-HOUR / 4).isoformat()]]
+    Job.objects.exclude(pk=old.pk).update(waited_codes=codes)
+    before = asked(as_admin)
+    reasons = before["vision"]["waited_by_reason_hours"]
+    assert reasons == {"BudgetSpent": 0.25, "QuotaExceeded": 0.25, "Unknown": 1, "WaitingForScheduler": 0.5}
+    assert sum(reasons.values()) == sum(before["vision"]["waited_hours"].values())
+    rows = asked(as_admin, by="reason")
+    assert {code: sum(row["waited_hours"].values()) for code, row in rows.items()} == reasons
+    assert usage_spans.settle(then(50 * HOUR)) == 2
+    assert asked(as_admin) == before and asked(as_admin, by="reason") == rows
+
+
 def test_a_job_that_is_deleted_before_it_was_settled_is_kept_by_the_same_transaction(as_admin, north):
     job = ran(north, 2, 0, HOUR, 4 * HOUR, namespace="vision")
     before = asked(as_admin)
