@@ -12,6 +12,7 @@ from jobs.api.placement import SpeedsView
 from jobs.api.queueunits import QueueUnitViewSet
 from jobs.api.reports.accounting import AccountingView
 from jobs.api.reports.attempts import AttemptsView
+from jobs.api.reports.goodput import GoodputView, JobGoodputView
 from jobs.api.reports.gpu_hours import GpuHoursView
 from jobs.api.reports.incidents import IncidentViewSet
 from jobs.api.reports.series import SeriesView
@@ -38,6 +39,7 @@ urlpatterns = [
     re_path("^gpus/(?P<name>[^/]+)/(?P<node>[^/]+)/?$", NodeDevicesView.as_view(), name="gpu-node"),
     re_path("^attempts/?$", AttemptsView.as_view(), name="attempts"),
     re_path("^accounting/?$", AccountingView.as_view(), name="accounting"),
+    re_path("^goodput/?$", GoodputView.as_view(), name="goodput"),
     re_path("^gpu-hours/?$", GpuHoursView.as_view(), name="gpu-hours"),
     re_path("^speeds/?$", SpeedsView.as_view(), name="speeds"),
     re_path("^series/?$", SeriesView.as_view(), name="series"),
@@ -46,6 +48,7 @@ urlpatterns = [
     re_path("^delete/?$", DeleteView.as_view(), name="delete"),
     re_path("^jobs/bulk/?$", BulkView.as_view(), name="bulk"),
     re_path(f"^jobs/(?P<id>{UID})/explain/?$", ExplainView.as_view(), name="explain"),
+    re_path(f"^jobs/(?P<id>{UID})/goodput/?$", JobGoodputView.as_view(), name="job-goodput"),
     re_path(f"^jobs/(?P<id>{UID})/notices/?$", NoticesView.as_view(), name="job-notices"),
     re_path("^whatif/?$", WhatIfView.as_view(), name="whatif"),
     re_path("^quota/dry-run/?$", DryRunView.as_view(), name="quota-dry-run"),

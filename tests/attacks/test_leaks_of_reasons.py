@@ -26,7 +26,19 @@ from tests.support.people import client_of
 VICTIM = f"team-b2/{SECRET}-borrows"
 BACKEND = "fleet.api.sign_in.passwords.PasswordBackend"
 TABLE = b"application/json;as=Table;g=meta.k8s.io;v=v1"
-OF_ONE = ("", "explain/", "events/", "timeline/", "runtime/", "stacks/", "attempts/", "pods/", "copy/", "logs/")
+OF_ONE = (
+    "",
+    "explain/",
+    "events/",
+    "timeline/",
+    "runtime/",
+    "stacks/",
+    "goodput/",
+    "attempts/",
+    "pods/",
+    "copy/",
+    "logs/",
+)
 OF_ALL = (
     "jobs/", "jobs/export/", "jobs/export/?form=json", "jobs/groups/?by=queue", "jobs/?ordering=state", "queueunits/",
     "events/", "quota/tree/", "queues/",

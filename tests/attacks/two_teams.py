@@ -23,6 +23,7 @@ from jobs.services.lifecycle.copies import other_copies, provenance
 from jobs.services.lifecycle.copies.provenance import Provenance
 from jobs.services.series import recording
 from jobs.services.series.accounting import Owner as Accounted
+from jobs.services.series.goodput import Owner as Worked
 from jobs.services.series.hours import Owner
 from jobs.services.submission import manifests, submit
 from jobs.services.submission.bulk import BulkAction
@@ -187,6 +188,7 @@ LOOKS: dict[str, tuple[str, ...]] = {
         "from=2000-01-01T00:00:00Z&to=2000-01-02T00:00:00Z",
     ),
     "/api/v1/accounting/": tuple(f"by={owner}&form={form}" for owner in Accounted for form in ("json", "csv")),
+    "/api/v1/goodput/": tuple(f"by={owner}&form={form}" for owner in Worked for form in ("json", "csv")),
     "/api/v1/attempts/": ("queue=root", "queue=root/shared", "cluster=north", f"queue={SECRET}"),
     "/api/v1/incidents/": ("cluster=north", "namespace=team-b", "queue=root/shared", "open=true"),
     "/api/v1/jobs/groups/": tuple(f"by={field}" for field in (*BY, "label:app")),
@@ -199,7 +201,12 @@ LOOKS: dict[str, tuple[str, ...]] = {
     "/api/v1/schemas/fields/": ("api_version=kubeflow.org/v1&kind=PyTorchJob&path=spec",),
 }
 """Queries of operations that read, beside none."""
-PRIVATE = ("/api/v1/gpu-hours/", "/api/v1/accounting/", "/api/v1/series/?metric=waiting,used,starts&by=team")
+PRIVATE = (
+    "/api/v1/gpu-hours/",
+    "/api/v1/accounting/",
+    "/api/v1/goodput/",
+    "/api/v1/series/?metric=waiting,used,starts&by=team",
+)
 """Answers in which the other team has no place at all; elsewhere names of namespaces are everybody's."""
 
 

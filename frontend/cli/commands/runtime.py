@@ -1,5 +1,7 @@
-"""``convoy ckpt list``, ``convoy ranks`` and ``convoy stacks``: what the processes of a job say in its logs."""
+"""``convoy ckpt list``, ``ranks``, ``stacks``: what a job's processes say in its logs; ``goodput``: where its time went."""
 
+import csv
+import sys
 from typing import Annotated
 
 import typer
@@ -89,6 +91,61 @@ def _show(run: Session, answer: Item) -> None:
 
 def _more(count: int) -> str:
     return f" and {count} more" if count > 0 else ""
+
+
+_PARTS = ("productive", "checkpoint", "lost", "unknown", "hung", "restart", "waiting")
+
+
+def goodput(
+    context: typer.Context,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[KIND] [NAME]", help="A job; without one: all jobs, see --by.")
+    ] = None,
+    by: Annotated[
+        str, typer.Option(help="class, node, job, team, queue, cluster, model or fleet: what cost most is first.")
+    ] = "class",
+    since: Annotated[str, typer.Option("--from", metavar="TIME", help="ISO 8601. Default: 7 days before --to.")] = "",
+    until: Annotated[str, typer.Option("--to", metavar="TIME", help="ISO 8601. Default: now.")] = "",
+    namespace: session.Namespace = DEFAULT_NAMESPACE,
+    output: Annotated[str, typer.Option("-o", "--output", help="table, json, yaml or csv.")] = "table",
+) -> None:
+    """Show what became of the GPU-hours of all jobs, or of the time of one job by attempt."""
+    run = session.session_of(context)
+    if output not in ("table", "json", "yaml", "csv"):
+        raise usage(f"there is no output {output!r}", "one of: table, json, yaml, csv")
+    if words:
+        job = session.one(run.api, *kind_and_name(run, words), namespace)
+        answer: Item = run.api.get(session.job_path(job, "goodput"))
+        rows = [
+            *answer["attempts"],
+            {**answer["total"], "attempt": "all", "cluster": "", "outcome": "", "category": ""},
+        ]
+        names, unit = ["attempt", "cluster", "outcome", "category"], "seconds"
+    else:
+        params = {"by": by, "from": since, "to": until}
+        answer = run.api.get("goodput/", {name: value for name, value in params.items() if value})
+        rows, names, unit = answer["results"], ["name"], "gpu_hours"
+    if output in ("json", "yaml"):
+        return run.screen.json(answer) if output == "json" else run.screen.yaml(answer)
+    return _table(run, rows, names, unit, as_csv=output == "csv")
+
+
+def _table(run: Session, rows: list[Item], names: list[str], unit: str, *, as_csv: bool) -> None:
+    columns = [*names, *(f"{part}_{unit}" for part in _PARTS), "ettr", "failures", "mtbf_hours"]
+    cells = [
+        [
+            *(str(row[name]) for name in names),
+            *(f"{row[unit][part]:g}" for part in _PARTS),
+            *("" if row[name] is None else f"{row[name]:.4g}" for name in ("ettr", "failures", "mtbf_hours")),
+        ]
+        for row in rows
+    ]
+    if as_csv:
+        csv.writer(sys.stdout, lineterminator="\n").writerows([columns, *cells])
+        return
+    heads = [name.removesuffix(f"_{unit}").upper().replace("_", " ") for name in columns]
+    run.screen.table(heads, cells)
+    run.screen.note("in seconds" if unit == "seconds" else "in GPU-hours")
 
 
 def runtime_of(run: Session, words: list[str], namespace: str) -> Item:

@@ -32,7 +32,9 @@ class Asked(Generic[OwnerT]):
 def parameters(owners: type[StrEnum], default: timedelta) -> list[OpenApiParameter]:
     days = f"ISO 8601; default: {default.days} days before `to`"
     return [
-        OpenApiParameter("by", str, enum=[*owners], description="a team is a namespace; default: team"),
+        OpenApiParameter(
+            "by", str, enum=[*owners], description=f"a team is a namespace; default: {next(iter(owners))}"
+        ),
         OpenApiParameter("from", OpenApiTypes.DATETIME, description=days),
         OpenApiParameter("to", OpenApiTypes.DATETIME, description="ISO 8601; default: now"),
         OpenApiParameter("form", str, enum=list(_FORMS), description="default: json"),
@@ -42,7 +44,7 @@ def parameters(owners: type[StrEnum], default: timedelta) -> list[OpenApiParamet
 def read(request: Request, owners: type[OwnerT], default: timedelta, now: datetime) -> Asked[OwnerT]:
     """What the query asks for. Raises `InvalidInput`."""
     params = request.query_params
-    by, form = params.get("by") or "team", params.get("form") or "json"
+    by, form = params.get("by") or next(iter(owners)), params.get("form") or "json"
     if by not in [*owners]:
         raise invalid("by", f"must be one of {', '.join(owners)}")
     if form not in _FORMS:

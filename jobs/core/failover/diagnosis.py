@@ -95,6 +95,11 @@ class Diagnosis:
         return shown
 
 
+def class_of(cause: str) -> Class:
+    """The class of an attempt that was not diagnosed, by its cause."""
+    return _OF_CAUSE.get(Cause(cause), Class.UNKNOWN) if cause in set(Cause) else Class.UNKNOWN
+
+
 def diagnose(failure: Failure, logs: Sequence[tuple[PodEnd, Finding]]) -> Diagnosis:
     """Why the attempt failed. ``logs`` are findings in the logs of its pods, those of the pods that ended first in front."""
     telling = symptoms.most_telling(logs)

@@ -558,6 +558,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/goodput/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Of at most 92 days, from all jobs that the caller may read. By class, node and job: what cost GPU-hours. */
+        get: operations["goodput"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/gpu-hours/": {
         parameters: {
             query?: never;
@@ -833,6 +850,26 @@ export interface paths {
         };
         /** @description Looked at now if the job waits; as it was decided if it has a place. */
         get: operations["jobs_explain_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/goodput/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What became of a job's time
+         * @description What became of the time of each attempt of the job.
+         */
+        get: operations["job_goodput"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2134,6 +2171,34 @@ export interface components {
             /** @description what it was placed by: clusters, best first */
             readonly explanation: components["schemas"]["Short"][];
         };
+        AttemptGoodput: {
+            /** @description of jobs, by what became of them: productive, checkpoint, lost, unknown, hung, restart, waiting */
+            seconds: {
+                [key: string]: number;
+            };
+            /** @description those times the GPUs of each job */
+            gpu_hours: {
+                [key: string]: number;
+            };
+            /**
+             * Format: double
+             * @description productive share of the time since the first placement; null: there was none
+             */
+            ettr: number | null;
+            /** @description attempts that failed or were lost with their cluster */
+            failures: number;
+            /**
+             * Format: double
+             * @description hours that jobs ran for each failure; of a node, hours of the time that was asked for; null: no failure
+             */
+            mtbf_hours: number | null;
+            attempt: number;
+            cluster: string;
+            /** @description empty: it goes on */
+            outcome: string;
+            /** @description class of what cut it short; empty: nothing did */
+            category: string;
+        };
         AuditEntry: {
             readonly id: number;
             /** Format: date-time */
@@ -2977,6 +3042,39 @@ export interface components {
          * @enum {string}
          */
         GateEnum: "policy" | "queue" | "quota" | "placement" | "member" | "pods";
+        Goodput: {
+            by: string;
+            /** Format: date-time */
+            start: string;
+            /** Format: date-time */
+            end: string;
+            /** @description what cost most GPU-hours first */
+            results: components["schemas"]["GoodputRow"][];
+        };
+        GoodputRow: {
+            /** @description of jobs, by what became of them: productive, checkpoint, lost, unknown, hung, restart, waiting */
+            seconds: {
+                [key: string]: number;
+            };
+            /** @description those times the GPUs of each job */
+            gpu_hours: {
+                [key: string]: number;
+            };
+            /**
+             * Format: double
+             * @description productive share of the time since the first placement; null: there was none
+             */
+            ettr: number | null;
+            /** @description attempts that failed or were lost with their cluster */
+            failures: number;
+            /**
+             * Format: double
+             * @description hours that jobs ran for each failure; of a node, hours of the time that was asked for; null: no failure
+             */
+            mtbf_hours: number | null;
+            /** @description of a node CLUSTER/NODE, of a deleted job its uid */
+            name: string;
+        };
         /** @description Names are empty for a pod of a namespace that the caller may not read. */
         Gpu: {
             index: number;
@@ -3371,6 +3469,10 @@ export interface components {
             readonly preserved_state: components["schemas"]["PreservedState"][];
             /** @description copies that may run beside its current one */
             readonly other_copies: components["schemas"]["OtherCopy"][];
+        };
+        JobGoodput: {
+            attempts: components["schemas"]["AttemptGoodput"][];
+            total: components["schemas"]["Times"];
         };
         JobName: {
             /** Format: uuid */
@@ -5225,6 +5327,28 @@ export interface components {
             /** @description in their order */
             gates: components["schemas"]["Gate"][];
         };
+        Times: {
+            /** @description of jobs, by what became of them: productive, checkpoint, lost, unknown, hung, restart, waiting */
+            seconds: {
+                [key: string]: number;
+            };
+            /** @description those times the GPUs of each job */
+            gpu_hours: {
+                [key: string]: number;
+            };
+            /**
+             * Format: double
+             * @description productive share of the time since the first placement; null: there was none
+             */
+            ettr: number | null;
+            /** @description attempts that failed or were lost with their cluster */
+            failures: number;
+            /**
+             * Format: double
+             * @description hours that jobs ran for each failure; of a node, hours of the time that was asked for; null: no failure
+             */
+            mtbf_hours: number | null;
+        };
         Token: {
             readonly id: number;
             readonly name: string;
@@ -6202,6 +6326,35 @@ export interface operations {
             };
         };
     };
+    goodput: {
+        parameters: {
+            query?: {
+                /** @description a team is a namespace; default: class */
+                by?: "class" | "cluster" | "fleet" | "job" | "model" | "node" | "queue" | "team";
+                /** @description default: json */
+                form?: "csv" | "json";
+                /** @description ISO 8601; default: 7 days before `to` */
+                from?: string;
+                /** @description ISO 8601; default: now */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Goodput"];
+                    "text/csv": string;
+                };
+            };
+        };
+    };
     gpu_hours: {
         parameters: {
             query?: {
@@ -6668,6 +6821,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Explanation"];
+                };
+            };
+        };
+    };
+    job_goodput: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobGoodput"];
                 };
             };
         };
