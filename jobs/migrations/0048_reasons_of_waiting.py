@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("jobs", "0046_jobs_by_user")]
+    dependencies = [("jobs", "0047_progress")]
 
     operations = [
         migrations.AddField("job", "waited_codes", models.JSONField(blank=True, null=True)),
