@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
-from simulator import addons, fault_parser
+from simulator import addons, fault_parser, spot_market
 from simulator.addons import BadManifest
 from simulator.fault_parser import BadFault, Fault
 from simulator.faults_control import ControlServer
@@ -45,6 +45,9 @@ class Fleet:
             for number, member in enumerate(plan.members)
         }
         self._home = home
+        markets = [(member.name, pool) for member in plan.members for pool in member.shape.pools if pool.spot]
+        clock = WallClock(plan.time_scale)
+        self._markets = [Player(spot_market.steps(name, pool), self.disturb, clock) for name, pool in markets]
 
     def start(self) -> None:
         for name, member in self.members.items():
@@ -52,8 +55,12 @@ class Fleet:
             path = self._home / f"{name}.kubeconfig"
             path.touch(mode=0o600)
             path.write_text((member.home / "kubeconfig.yaml").read_text())
+        for market in self._markets:
+            market.start()
 
     def stop(self) -> None:
+        for market in self._markets:
+            market.stop()
         with ThreadPoolExecutor(len(self.members)) as pool:
             list(pool.map(SimulatedMember.stop, self.members.values()))
 

@@ -1,8 +1,8 @@
-"""Plays a scenario: injects faults into members at the times in a file, counted from the start of the simulator."""
+"""Plays a scenario or a spot market: injects faults into members at their times, counted from the start of the simulator."""
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from simulator.fault_parser import Fault, Step
 from simulator.machinery.clock import Clock
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class Player:
-    def __init__(self, steps: list[Step], act: Callable[[str, Fault], str], clock: Clock) -> None:
+    def __init__(self, steps: Iterable[Step], act: Callable[[str, Fault], str], clock: Clock) -> None:
         self._steps, self._act, self._clock = steps, act, clock
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._play, name="scenario", daemon=True)

@@ -24,9 +24,11 @@ import yaml
 from fleet.kube.quantities import QuantityError, milli
 from simulator.controller_manager import Shape
 from simulator.node.lifecycle import seconds
-from simulator.node.nodes import Pool
+from simulator.node.nodes import Pool, Spot
 
 VERSION = "v1.31.0"
+_UNITS = {"day": 1.0, "h": 24.0}
+"""Of bursts: how many of them a day has."""
 
 
 class BadShape(ValueError):
@@ -89,18 +91,8 @@ def _member(entry: Any, where: str) -> MemberPlan:
 
 def _pool(entry: Any, where: str) -> Pool:
     fields = (
-        "name",
-        "count",
-        "cpu",
-        "memory",
-        "gpus",
-        "gpuResource",
-        "gpuModel",
-        "gpuClass",
-        "pods",
-        "labels",
-        "taints",
-    )
+        "name", "count", "cpu", "memory", "gpus", "gpuResource", "gpuModel", "gpuClass", "pods", "labels", "taints", "spot",
+    )  # fmt: skip
     _only(entry, where, *fields)
     try:
         for quantity in ("cpu", "memory"):
@@ -117,9 +109,35 @@ def _pool(entry: Any, where: str) -> Pool:
             pods=int(entry.get("pods", 110)),
             labels={str(k): str(v) for k, v in (entry.get("labels") or {}).items()},
             taints=tuple(dict(taint) for taint in entry.get("taints") or []),
+            spot=_spot(entry["spot"], f"{where}.spot") if entry.get("spot") else None,
         )
     except (QuantityError, TypeError, ValueError) as e:
         raise BadShape(f"{where}: {e}") from e
+
+
+def _spot(entry: Any, where: str) -> Spot:
+    _only(entry, where, "meanUp", "meanDown", "notice", "bursts", "share", "seed")
+    try:
+        spot = Spot(
+            mean_up_s=seconds(str(entry.get("meanUp", "6h"))),
+            mean_down_s=seconds(str(entry.get("meanDown", "30m"))),
+            notice_s=seconds(str(entry.get("notice", "120s"))),
+            bursts_per_day=_per_day(str(entry.get("bursts", "0/day"))),
+            share=float(entry.get("share", 0.5)),
+            seed=int(entry.get("seed", 0)),
+        )
+    except (TypeError, ValueError) as e:
+        raise BadShape(f"{where}: {e}") from e
+    if not (spot.mean_up_s > 0 and spot.mean_down_s > 0 and 0 <= spot.share <= 1):
+        raise BadShape(f"{where}: meanUp and meanDown are above 0, and share is between 0 and 1")
+    return spot
+
+
+def _per_day(text: str) -> float:
+    number, _, unit = text.partition("/")
+    if unit not in _UNITS or not number.replace(".", "", 1).isdigit():
+        raise ValueError(f"bursts: {text!r} is not a number a day or an hour, such as 1/day or 0.5/h")
+    return float(number) * _UNITS[unit]
 
 
 def _only(entry: Any, where: str, *fields: str) -> None:

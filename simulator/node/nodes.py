@@ -29,10 +29,25 @@ from simulator.scheduler.fit import first_untolerated, tolerates
 
 POWER = "convoy.dev/power"
 RECLAIM = "convoy.dev/reclaim"
+CAPACITY = "convoy.dev/capacity"
+"""A label: ``spot`` for nodes that a market may take back."""
 UNREACHABLE = "node.kubernetes.io/unreachable"
 NOT_READY = "node.kubernetes.io/not-ready"
 """The taint of every new node on a real API server, until the node is ready."""
 TOLERATED_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """How a market takes the nodes of a pool back and gives them again (`simulator.spot_market`). Simulated seconds."""
+
+    mean_up_s: float
+    mean_down_s: float
+    notice_s: float
+    bursts_per_day: float = 0.0
+    share: float = 0.5
+    """Of the pool, that a burst takes."""
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +66,8 @@ class Pool:
     pods: int = 110
     labels: dict[str, str] = field(default_factory=dict)
     taints: tuple[Object, ...] = ()
+    spot: Spot | None = None
+    """None: its nodes stay."""
 
 
 def is_off(node: Object) -> bool:
@@ -78,6 +95,7 @@ def node_of_pool(member: str, pool: Pool, index: int, *, labels: dict[str, str],
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",
         "convoy.dev/pool": pool.name,
+        **({CAPACITY: "spot"} if pool.spot else {}),
     }
     model = {"nvidia.com/gpu.product": pool.gpu_model} if pool.gpu_model else {}
     info = {"kubeletVersion": version, "osImage": "Convoy simulated node", "architecture": "amd64"}
