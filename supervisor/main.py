@@ -18,6 +18,8 @@ from fleet.member import in_pod, kubeconfig
 from fleet.member.client import Access
 from supervisor import running
 from supervisor.core.signals import NOTICE_S
+from supervisor.running import Door
+from supervisor.status_server import PORT
 
 TOKEN_S = 30.0
 """How often the token's file is read again."""
@@ -34,6 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="CAUSE=SECONDS",
         help=f"how long before the end a provider's signal comes; known: {', '.join(sorted(NOTICE_S))}",
     )
+    parser.add_argument(
+        "--reports-tls", type=Path, help="folder with tls.crt and tls.key: reports of trainings are taken"
+    )
+    parser.add_argument("--reports-port", type=int, default=PORT, help=f"where they are taken; {PORT}")
     options = parser.parse_args(arguments)
     try:
         notice_s = {**NOTICE_S, **dict(map(_notice, options.notice))}
@@ -42,11 +48,14 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"convoy-supervisor: {e}", file=sys.stderr)
         return 2
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-    asyncio.run(_run(lambda: _access(options.kubeconfig, options.context, os.environ), access, notice_s))
+    door = Door(options.reports_tls, options.reports_port) if options.reports_tls else None
+    asyncio.run(_run(lambda: _access(options.kubeconfig, options.context, os.environ), access, notice_s, door))
     return 0
 
 
-async def _run(read_access: Callable[[], Access], access: Access, notice_s: Mapping[str, float]) -> None:
+async def _run(
+    read_access: Callable[[], Access], access: Access, notice_s: Mapping[str, float], door: Door | None
+) -> None:
     """A token is renewed by the kubelet in its file: then it begins anew, which costs nothing, for it remembers nothing."""
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -54,7 +63,7 @@ async def _run(read_access: Callable[[], Access], access: Access, notice_s: Mapp
     identity = f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
     while not ended.is_set():
         renewed = asyncio.Event()
-        work = asyncio.create_task(running.run(access, identity, notice_s, renewed))
+        work = asyncio.create_task(running.run(access, identity, notice_s, renewed, door))
         while not (ended.is_set() or work.done() or (now := _reread(read_access, access)) != access):
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(ended.wait()), TOKEN_S)

@@ -4,6 +4,8 @@ import asyncio
 import random
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 from structlog import get_logger
 
@@ -18,13 +20,25 @@ from supervisor.core.facts import PodFacts
 from supervisor.core.signals import Signal
 from supervisor.lease import RENEWAL_S, Lease
 from supervisor.member import THREADS, Member
+from supervisor.reports import Reports
+from supervisor.status_server import StatusServer
 from supervisor.store import Store
 from supervisor.supervisor import Supervisor
 
 log = get_logger(__name__)
 
 
-async def run(access: Access, identity: str, notice_s: Mapping[str, float], stop: asyncio.Event) -> None:
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where reports are taken: with the certificate in ``folder``, once it is there."""
+
+    folder: Path
+    port: int
+
+
+async def run(
+    access: Access, identity: str, notice_s: Mapping[str, float], stop: asyncio.Event, door: Door | None = None
+) -> None:
     """Works until ``stop``, and lets go of the lease then. Nothing under way is waited for: the next process takes it up."""
     member, stream = Member(MemberClient(access, pool=THREADS)), StreamClient(access)
     store, lease = Store(), Lease(member, identity)
@@ -35,6 +49,8 @@ async def run(access: Access, identity: str, notice_s: Mapping[str, float], stop
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(reflector.run()) for reflector in reflectors]
         running.append(tasks.create_task(_keep(lease)))
+        if door is not None:
+            running.append(tasks.create_task(_take_reports(StatusServer(Reports(member, store)), door)))
         running.append(tasks.create_task(_work(Supervisor(member, store, kubeai.notify, notice_s=notice_s), lease)))
         await stop.wait()
         for task in running:
@@ -58,6 +74,16 @@ async def _keep(lease: Lease) -> None:
         if held != (held := await lease.renew()):
             log.info("acting" if held else "waiting: another supervisor acts", identity=lease.identity)
         await asyncio.sleep(RENEWAL_S if held else RENEWAL_S / 5)
+
+
+async def _take_reports(server: StatusServer, door: Door) -> None:
+    """Notices go on whatever becomes of reports."""
+    while True:
+        try:
+            await server.run(door.folder, door.port)
+        except OSError as e:
+            log.warning("reports are not taken", port=door.port, error=str(e))
+        await asyncio.sleep(RENEWAL_S)
 
 
 async def _work(supervisor: Supervisor, lease: Lease) -> None:

@@ -14,6 +14,8 @@ from jobs.runtime.notices import seconds, stamp
 
 PROGRESS = "convoy.dev/progress"
 """Annotation of a copy: its latest report."""
+TOKEN_DIGEST = "convoy.dev/report-token"  # noqa: S105 - the name of an annotation
+"""Annotation of a copy: the SHA-256 of the token by which its pods report, in hexadecimal."""
 MOST_BYTES = 64 * 1024
 MOST_METRICS = 256
 LONGEST_WORD = 64

@@ -31,6 +31,7 @@ PATHS = {
     "ServiceAccount": SERVICE_ACCOUNTS.path(HOME),
     "ClusterRole": f"{RBAC}/clusterroles",
     "ClusterRoleBinding": f"{RBAC}/clusterrolebindings",
+    "Service": f"/api/v1/namespaces/{HOME}/services",
     "Role": f"{RBAC}/namespaces/{HOME}/roles",
     "RoleBinding": f"{RBAC}/namespaces/{HOME}/rolebindings",
     "Deployment": f"/apis/apps/v1/namespaces/{HOME}/deployments",

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import yaml
 
-from fleet.kube.resources import LEASES, NAMESPACES, PODS, SERVICE_ACCOUNTS
+from fleet.kube.resources import LEASES, NAMESPACES, PODS, SERVICE_ACCOUNTS, SERVICES
 from fleet.member.client import MemberClient
 
 CHECKOUT = Path(__file__).parents[2]
 ENVIRONMENT = {"CONVOY_PROCESS_PODS": "default,arena-system", "CONVOY_PROCESS_PATHS": str(CHECKOUT)}
 """What the simulator must be started with."""
 _MANIFEST = CHECKOUT / "deploy" / "supervisor-manifests" / "simulated.yaml"
-_RESOURCES = {"Namespace": NAMESPACES, "ServiceAccount": SERVICE_ACCOUNTS, "Pod": PODS}
+_RESOURCES = {"Namespace": NAMESPACES, "ServiceAccount": SERVICE_ACCOUNTS, "Pod": PODS, "Service": SERVICES}
 
 
 def supervise(client: MemberClient, until: Callable[[Callable[[], object]], object]) -> None:

@@ -40,7 +40,7 @@ from jobs.kinds import gangs, registry
 from jobs.kinds.base import Kind, Manifest, Phase, Role, set_metadata
 from jobs.models import Job, Work
 from jobs.services.dispatch import unreached
-from jobs.services.dispatch.copies import overrides, preserved_state, resizing, sent_events, topology
+from jobs.services.dispatch.copies import overrides, preserved_state, progress_reports, resizing, sent_events, topology
 from jobs.services.dispatch.copies.sent_events import Notes
 from jobs.services.dispatch.members import (
     dependents,
@@ -229,6 +229,7 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
     if work.fenced:
         set_metadata(body, "labels", {fence.LABEL: fence.DEPENDS})
     service_accounts.check(member_clients.client(work.cluster), kind, body)
+    unreported, report_secret = progress_reports.write(client, kind, body, job, work, clock())
     handed_over = preserved_state.write(kind, body, job, work, spec.state_rules)
     share = division.share_of(job, attempt)
     if share is not None:
@@ -252,7 +253,9 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
         member_objects.create(client, resource, companion, uid, attempt, author=author)
     created = member_objects.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite, author=author)
     work.object_uid = str(created["metadata"].get("uid") or "")
-    return sent_events.notes(job, work, overridden_by=policies, preserved_state=handed_over)
+    if report_secret:
+        progress_reports.send(client, report_secret, created, work)
+    return sent_events.notes(job, work, overridden_by=policies, preserved_state=handed_over, unreported=unreported)
 
 
 @transaction.atomic

@@ -283,7 +283,12 @@ def _files(volume: Object, namespace: str, fetch: FetchData) -> dict[str, str]:
     if source := volume.get("configMap"):
         data = dict(fetch("ConfigMap", namespace, source["name"]))
     elif source := volume.get("secret"):
-        data = dict(fetch("Secret", namespace, source["secretName"]))
+        try:
+            data = dict(fetch("Secret", namespace, source["secretName"]))
+        except LookupError:
+            if not source.get("optional"):
+                raise
+            data = {}
     else:
         return {}
     if items := source.get("items"):

@@ -116,9 +116,9 @@ class Sandboxes:
 
     def _write(self, pod: Object, path: Path) -> None:
         """Writes the hosts file in place, because it is mounted into the pod."""
-        namespace = namespace_of(pod)
-        pods = [other for other in self._pods.all() if namespace_of(other) == namespace]
-        services = [service for service in self.services.all() if namespace_of(service) == namespace]
+        services = self.services.all()
+        namespaces = {namespace_of(pod), *(namespace_of(service) for service in services)}
+        pods = [other for other in self._pods.all() if namespace_of(other) in namespaces]
         text = names.hosts_file(pod, self._addressed(pods), services, self._network.gateway, self._api_host)
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
