@@ -9,13 +9,13 @@ from pathlib import Path
 
 import yaml
 
-from fleet.kube.resources import NAMESPACES, PODS, SERVICE_ACCOUNTS
+from fleet.kube.resources import NAMESPACES, PODS, SERVICE_ACCOUNTS, SERVICES
 from fleet.member.client import MemberClient, Object
 from fleet.member.errors import MemberExists
 from simulator.machinery.objects import namespace_of
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
-_RESOURCES = {"Namespace": NAMESPACES, "ServiceAccount": SERVICE_ACCOUNTS, "Pod": PODS}
+_RESOURCES = {"Namespace": NAMESPACES, "ServiceAccount": SERVICE_ACCOUNTS, "Service": SERVICES, "Pod": PODS}
 
 
 class BadManifest(ValueError):

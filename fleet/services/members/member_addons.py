@@ -14,7 +14,7 @@ from django.conf import settings
 
 from fleet.changes import events, journal
 from fleet.errors import Conflict, Forbidden, Unavailable, invalid
-from fleet.kube.resources import LEASES, NAMESPACES, PODS, SERVICE_ACCOUNTS, Resource
+from fleet.kube.resources import LEASES, NAMESPACES, PODS, SERVICE_ACCOUNTS, SERVICES, Resource
 from fleet.member.client import MemberClient, Object
 from fleet.member.errors import MemberAway, MemberDenied, MemberError, MemberExists, MemberMissing
 from fleet.models import Cluster
@@ -30,6 +30,7 @@ _KINDS = {
     for each in (
         NAMESPACES,
         SERVICE_ACCOUNTS,
+        SERVICES,
         Resource(_RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False),
         Resource(_RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
         Resource(_RBAC, "v1", "roles", "Role"),
