@@ -30,7 +30,8 @@ from jobs.core.policies import propagation as policies
 from jobs.core.policies.propagation import PolicySpec
 from jobs.core.taints import Taint
 from jobs.kinds import registry
-from jobs.models import Attempt, Binding, ClaimLocation, Job, Policy
+from jobs.models import Attempt, Binding, Job, Policy
+from jobs.snapshot_claims import Locations, claim_locations, clusters_of, mounted, volumes_of
 from jobs.snapshot_rows import LIVE as LIVE
 from jobs.snapshot_rows import capacity_hold_of, charges_of, past_attempts
 from jobs.snapshot_running import admitted_at as admitted_at
@@ -56,10 +57,6 @@ _LEARNED, _LEARNED_FROM = 500, 50
 """Jobs from which the usual mix of pods is learned, and the least that say anything about it."""
 _HALF_LIVES = 12
 """Older failures count less than a thousandth."""
-Locations = Mapping[str, tuple[str, ...]]
-"""Claim, ``namespace/name`` → the clusters that have its data."""
-_CLAIMS_NAMED = 500
-"""Of more claims than these the locations of all are read."""
 
 
 def waiting_jobs() -> QuerySet[Job]:
@@ -156,7 +153,7 @@ def _read(jobs: Sequence[Mapping[str, Any]], specs: dict[int, PolicySpec]) -> tu
         specs.update(specs_of(Policy.objects.filter(pk__in=unread)))
     past = past_attempts(j["pk"] for j in jobs if j["attempt"])
     avoided = node_exclusions.for_jobs(j["uid"] for j in jobs if j["attempt"])
-    where = _claim_locations(jobs)
+    where = claim_locations(jobs)
     gangs = ((job, _gang(job, specs.get(job["policy_id"]), past.get(job["pk"], []), where)) for job in jobs)
     return tuple(_avoiding(gang, avoided.get(job["uid"], ())) for job, gang in gangs)
 
@@ -164,25 +161,6 @@ def _read(jobs: Sequence[Mapping[str, Any]], specs: dict[int, PolicySpec]) -> tu
 def _avoiding(gang: Gang, nodes: tuple[tuple[str, str, str], ...]) -> Gang:
     """The gang that does not go to these nodes, ``(cluster, node, until when and why)``."""
     return replace(gang, needs=gang.demand.avoiding(nodes)) if nodes else gang
-
-
-def _claim_locations(jobs: Iterable[Mapping[str, Any]]) -> Locations:
-    """Of the claims that these jobs mount."""
-    names = {name for job in jobs for name in mounted(job["roles"])}
-    if not names:
-        return {}
-    rows = ClaimLocation.objects.order_by("cluster__name")
-    if len(names) <= _CLAIMS_NAMED:
-        rows = rows.filter(name__in=names)
-    locations: dict[str, tuple[str, ...]] = {}
-    for namespace, name, cluster in rows.values_list("namespace", "name", "cluster__name"):
-        locations[f"{namespace}/{name}"] = (*locations.get(f"{namespace}/{name}", ()), cluster)
-    return locations
-
-
-def mounted(roles: Iterable[Mapping[str, Any]]) -> Sequence[str]:
-    """The names of the volume claims that its pods mount."""
-    return sorted({name for role in roles for name in role.get("claims", ())})
 
 
 def load_sites() -> tuple[ClusterState, ...]:
@@ -385,7 +363,7 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], whe
     moves = division is not None and job["state"] == Job.State.MOVING
     free = (spec is not None and spec.data_anywhere) or moves
     cool_off = timedelta(seconds=settings.CONVOY_FAILOVER.cool_off_s)
-    return Gang(
+    gang = Gang(
         job_id=job["pk"],
         name=f"{job['namespace']}/{job['name']}",
         api_version=job["api_version"],
@@ -407,7 +385,7 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], whe
         needs=requirements.of_stored(roles),
         division=division,
         claims=claims,
-        bound_to=() if free else tuple((claim, where[claim]) for claim in claims if claim in where),
+        bound_to=() if free else tuple((claim, clusters_of(where[claim])) for claim in claims if claim in where),
         runtime_s=declared_runtime(job["roles"]),
         deadline_at=job["deadline_at"],
         user=job["submitted_by"],
@@ -416,6 +394,8 @@ def _gang(job: Mapping[str, Any], spec: PolicySpec | None, past: list[Past], whe
         stopped_for=(job["reclaim"] or {}).get("job", 0),
         flavors=flavors_charged(job["charge"]),
     )
+    volumes = {} if free else volumes_of(job, where)
+    return replace(gang, needs=gang.demand.mounting(volumes)) if volumes else gang
 
 
 def flavors_charged(charge: Mapping[str, int] | None) -> tuple[tuple[str, int], ...]:

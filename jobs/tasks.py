@@ -6,7 +6,7 @@ from celery import shared_task
 
 from fleet.db import clock
 from jobs.services.dispatch import pushing
-from jobs.services.follow import diagnosing, notices
+from jobs.services.follow import diagnosing, notices, volume_nodes
 from jobs.services.follow import sweep as sweeping
 from jobs.services.follow.timeouts import health
 from jobs.services.scheduling import loop
@@ -38,6 +38,11 @@ def check_health() -> None:
 @shared_task(name="jobs.diagnose")
 def diagnose(job_uid: str, attempt: int) -> None:
     diagnosing.run(UUID(job_uid), attempt, clock.now())
+
+
+@shared_task(name="jobs.read_volume")
+def read_volume(location: int) -> None:
+    volume_nodes.read(location, clock.now())
 
 
 @shared_task(name="jobs.reclaim")

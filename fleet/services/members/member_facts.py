@@ -26,6 +26,7 @@ from fleet.kube.resources import (
     TRAINING_RUNTIMES,
     VOLCANO_QUEUES,
     VOLUME_CLAIMS,
+    VOLUMES,
     Resource,
 )
 from fleet.member import discovery
@@ -176,6 +177,7 @@ def _rights(apis: Apis) -> list[Right]:
         rights.append(_right("create", ACCESS_REVIEWS, "checking the rights of masters of ElasticJobs"))
     for dependent in (CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, VOLUME_CLAIMS):
         rights += [_right(verb, dependent, "what jobs depend on") for verb in ("get", "create", "patch", "delete")]
+    rights.append(_right("get", VOLUMES, "the nodes that reach the volumes of claims"))
     rights += [_right(verb, EVENTS, "why the cluster does not create a job's pods") for verb in ("list", "watch")]
     rights.append(_right("create", NAMESPACES, "the jobs' namespaces"))
     rights += discovery.IMPERSONATION

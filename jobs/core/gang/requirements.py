@@ -58,6 +58,10 @@ class Match:
         return number > bound if self.operator == "Gt" else number < bound
 
 
+Terms = tuple[tuple[Match, ...], ...]
+"""One of them, all of its conditions."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeClass:
     """What nodes have in common: nodes of one class differ only in name, place and what is free on them."""
@@ -82,11 +86,13 @@ class PodRequirements:
 
     request: Request
     selector: tuple[tuple[str, str], ...] = ()
-    terms: tuple[tuple[Match, ...], ...] = ()
+    terms: Terms = ()
     """Required node affinity: one of the terms, all of its conditions. No term: no restriction."""
     tolerations: tuple[Toleration, ...] = ()
     avoids: tuple[tuple[str, str, str], ...] = ()
     """(cluster, node, until when and why) of nodes that are excluded for its job."""
+    volumes: tuple[tuple[str, Terms], ...] = ()
+    """The claims it mounts whose volumes are not reached from every node, with the terms of the nodes that reach them."""
 
     @classmethod
     def from_request(cls, request: Mapping[str, int], **fields: Any) -> Self:
@@ -95,7 +101,8 @@ class PodRequirements:
     @property
     def names(self) -> frozenset[str]:
         """The nodes it asks for, or refuses, by name."""
-        conditions = [m for term in self.terms for m in term if m.key in (HOSTNAME, NODE_NAME)]
+        terms = (*self.terms, *(term for _, of_volume in self.volumes for term in of_volume))
+        conditions = [m for term in terms for m in term if m.key in (HOSTNAME, NODE_NAME)]
         named = {value for condition in conditions for value in condition.values}
         avoided = {node for _, node, _ in self.avoids}
         return frozenset(named | avoided | {value for key, value in self.selector if key == HOSTNAME})
@@ -110,8 +117,11 @@ class PodRequirements:
         for key, value in self.selector:
             if labels.get(key) != value:
                 return f"lack the label {key}={value} of its nodeSelector"
-        if self.terms and not any(all(m.holds(labels) for m in term) for term in self.terms):
+        if self.terms and not _holds(self.terms, labels):
             return "match no term of its required node affinity"
+        for claim, terms in self.volumes:
+            if not _holds(terms, labels):
+                return f"do not reach the volume of claim {claim}"
         if (taint := untolerated(node.taints, self.tolerations)) is not None:
             return f"have the taint {taint}, which it does not tolerate"
         return None
@@ -123,6 +133,10 @@ class PodRequirements:
         labels = dict(node.labels)
         place = labels.get(CLUSTER), labels.get(NODE_NAME)
         return next((until for cluster, name, until in self.avoids if place == (cluster, name)), "")
+
+
+def _holds(terms: Terms, labels: Mapping[str, str]) -> bool:
+    return any(all(match.holds(labels) for match in term) for term in terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +186,15 @@ class GangRequirements:
         """The same without these nodes, ``(cluster, node, until when and why)``."""
         parts = tuple(replace(part, ask=replace(part.ask, avoids=nodes)) for part in self.parts)
         return replace(self, parts=parts)
+
+    def mounting(self, volumes: Mapping[str, tuple[tuple[str, Terms], ...]]) -> "GangRequirements":
+        """The same where the pods of a role go to nodes that reach these volumes of their claims."""
+        parts = (replace(p, ask=replace(p.ask, volumes=volumes.get(p.role, ()))) for p in self.parts)
+        return replace(self, parts=tuple(parts))
+
+    def placed_like(self, other: "GangRequirements") -> "GangRequirements":
+        """The same with the nodes that the other avoids, and those of its volumes: no manifest says them."""
+        return self.avoiding(other.avoids).mounting({part.role: part.ask.volumes for part in other.parts})
 
     @property
     def models(self) -> frozenset[str]:
@@ -232,7 +255,7 @@ def requirements_as_json(demand: GangRequirements) -> dict[str, dict[str, Any]]:
         needs: dict[str, Any] = {
             "scheduler": part.scheduler,
             "selector": [list(pair) for pair in ask.selector],
-            "terms": [[[m.key, m.operator, list(m.values)] for m in term] for term in ask.terms],
+            "terms": _terms_as_json(ask.terms),
             "tolerations": [[t.key, t.operator, t.value, t.effect, t.seconds] for t in ask.tolerations],
             "apart": apart,
         }
@@ -272,9 +295,31 @@ def ask_of_stored(role: Mapping[str, Any]) -> PodRequirements:
     return PodRequirements.from_request(
         role["request"],
         selector=tuple((key, value) for key, value in needs.get("selector", [])),
-        terms=tuple(tuple(Match(k, o, tuple(v)) for k, o, v in term) for term in needs.get("terms", [])),
+        terms=stored_terms(needs.get("terms", [])),
         tolerations=tuple(Toleration(k, o, v, e, s) for k, o, v, e, s in needs.get("tolerations", [])),
     )
+
+
+def stored_terms(stored: Iterable[Iterable[Any]]) -> Terms:
+    return tuple(tuple(Match(key, operator, tuple(values)) for key, operator, values in term) for term in stored)
+
+
+def _terms_as_json(terms: Terms) -> list[list[list[Any]]]:
+    return [[[match.key, match.operator, list(match.values)] for match in term] for term in terms]
+
+
+def volume_terms(volume: Mapping[str, Any]) -> list[list[list[Any]]]:
+    """From which nodes a PersistentVolume is reached, as JSON that `stored_terms` reads; empty: from all.
+
+    A member's answer is not trusted to be sound: what cannot be read restricts nothing.
+    """
+    try:
+        required = ((volume.get("spec") or {}).get("nodeAffinity") or {}).get("required") or {}
+        terms = tuple(_parse_term(term) for term in required.get("nodeSelectorTerms") or [])
+    except (AttributeError, TypeError, ValueError):
+        return []
+    are_texts = (isinstance(text, str) for term in terms for m in term for text in (m.key, m.operator, *m.values))
+    return _terms_as_json(terms) if all(are_texts) else []
 
 
 def _of_needs(role: Mapping[str, Any]) -> RoleRequirements:

@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from jobs.core import reasons
-from jobs.core.gang.requirements import GangRequirements, NodeClass
+from jobs.core.gang.requirements import GangRequirements, NodeClass, PodRequirements
 from jobs.core.gang.types import Gang
 from jobs.core.placement import excluded_nodes, filters, scoring
 from jobs.core.placement.engine import Engine, Mask
@@ -128,6 +128,7 @@ def _with_exclusions(fleet: Fleet, site: Site, gang: Prepared, look: Look) -> Lo
 
     Leases end: what fits nowhere but for them is not said to fit never.
     """
+    look = _with_volumes(fleet, site, gang, look)
     nodes = excluded_nodes.excluded(fleet, site, gang)
     if not nodes:
         return look
@@ -136,6 +137,23 @@ def _with_exclusions(fleet: Fleet, site: Site, gang: Prepared, look: Look) -> Lo
         return look
     short = excluded_nodes.missing(fleet, site, gang) or look.short
     return replace(look, code=Code.NODES_EXCLUDED, cause=Cause.EXCLUDED, short=short)
+
+
+def _with_volumes(fleet: Fleet, site: Site, gang: Prepared, look: Look) -> Look:
+    """``...; the volume of claim default/ckpt is reached from 1 of its 4 nodes``, which the gang has to share."""
+    reach: dict[str, tuple[int, int]] = {}
+    for group in gang.groups:
+        for claim, terms in group.shape.ask.volumes:
+            alone = PodRequirements((), volumes=((claim, terms),))
+            usable = [b for b in site.buckets if b.names and _node_class_of(fleet, b).usable]
+            reaching = sum(len(b.names) for b in usable if alone.refusal(_node_class_of(fleet, b)) is None)
+            reach[claim] = reaching, sum(len(b.names) for b in usable)
+    words = [
+        f"the volume of claim {claim} is reached from {n} of its {of} nodes"
+        for claim, (n, of) in reach.items()
+        if n < of
+    ]
+    return replace(look, message="; ".join([look.message, *words])) if words else look
 
 
 def _not_together(fleet: Fleet, site: Site, gang: Prepared) -> Look:

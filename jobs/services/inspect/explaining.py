@@ -146,7 +146,7 @@ def _stored_verdict(row: Mapping[str, Any], chosen: set[str]) -> ClusterExplaine
 
 def _explain_waiting(job: Job, now: datetime, quota: Mapping[str, Any] | None, sees: Sees) -> Explanation:
     places, gang = _scheduler_of_now(now).places, gang_of(job)
-    demand = demand_of(job).avoiding(gang.demand.avoids)
+    demand = demand_of(job).placed_like(gang.demand)
     reservation = places.reservation if places.reservation and not places.is_reserved_for(job.pk) else None
     with places.on_own_reservation(job.pk):
         looks = _explain_clusters(places.engine, gang, demand, now)

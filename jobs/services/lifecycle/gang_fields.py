@@ -45,8 +45,8 @@ def _roles(kind: Kind, manifest: Manifest, reading: Reading) -> list[dict[str, A
     lasts = {
         name: s for name, template in templates.items() if (s := backfill_policy.declared_runtime(template)) is not None
     }
-    mounts = (references(template.get("spec") or {}) for template in templates.values())
-    mounted = sorted({each.name for some in mounts for each in some if each.kind == volume_claims.CLAIM})
+    mounts = {name: _mounted(template) for name, template in templates.items()}
+    mounted = sorted({claim for claims in mounts.values() for claim in claims})
     return [
         {
             "name": role.name,
@@ -56,6 +56,12 @@ def _roles(kind: Kind, manifest: Manifest, reading: Reading) -> list[dict[str, A
             **({"divides": reading.divides} if reading.divides is not None else {}),
             **({"lasts": lasts[role.name]} if role.name in lasts else {}),
             **({"claims": mounted} if mounted and role is reading.roles[0] else {}),
+            **({"mounts": mounts[role.name]} if mounts.get(role.name) else {}),
         }
         for role in reading.roles
     ]
+
+
+def _mounted(template: Manifest) -> list[str]:
+    """The names of the volume claims that the pods of a template mount."""
+    return sorted({each.name for each in references(template.get("spec") or {}) if each.kind == volume_claims.CLAIM})

@@ -6,6 +6,7 @@ binds no job, and has no rows.
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
@@ -56,6 +57,18 @@ def forget(namespace: str, name: str, cluster: Cluster, now: datetime) -> None:
     _lock(namespace, [name])
     if ClaimLocation.objects.filter(namespace=namespace, name=name, cluster=cluster).delete()[0]:
         _announce(namespace, [name], cluster.uid, now)
+
+
+@transaction.atomic
+def reached_from(location: ClaimLocation, terms: list[list[list[Any]]], now: datetime) -> bool:
+    """The volume of the claim is reached from these nodes of its cluster; without terms from all. False if that was known."""
+    _lock(location.namespace, [location.name])
+    unknown = ClaimLocation.objects.filter(pk=location.pk, node_terms__isnull=True)
+    if not unknown.update(node_terms=terms):
+        return False
+    if terms:
+        _announce(location.namespace, [location.name], location.cluster.uid, now)
+    return True
 
 
 @transaction.atomic

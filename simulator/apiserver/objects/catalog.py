@@ -25,6 +25,7 @@ BUILT_IN: tuple[Served, ...] = (
     Served(resources.SECRETS),
     Served(resources.SERVICE_ACCOUNTS, ("sa",), subresources=("token",)),
     Served(resources.VOLUME_CLAIMS, ("pvc",), subresources=("status",)),
+    Served(resources.VOLUMES, ("pv",), subresources=("status",)),
     Served(_ENDPOINTS, ("ep",)),
     Served(resources.JOBS, (), ("all",), ("status",)),
     Served(resources.LEASES),

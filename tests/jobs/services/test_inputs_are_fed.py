@@ -97,7 +97,8 @@ def rows() -> None:
     odd.nodes.update(labels=switches, taints=[TAINT], unschedulable=True, requested={"cpu": 1})
     text = "\n---\n".join((POLICY, DIVIDED, picky(), BATCH, pytorch_job("plain", workers=0, gpus=2)))
     submit.apply(manifests.parse(text.encode()), by="test", now=now)
-    ClaimLocation.objects.create(namespace="default", name="ckpt", cluster=odd, created_at=now)
+    terms = [[["zone", "In", ["a"]]]]
+    ClaimLocation.objects.create(namespace="default", name="ckpt", cluster=odd, created_at=now, node_terms=terms)
     job = Job.objects.get(name="picky")
     node = odd.nodes.values_list("name", flat=True)[0]
     node_exclusions.exclude(odd, node, "it hums", now + timedelta(hours=1), by="ada", now=now)

@@ -122,7 +122,7 @@ class States:
         return number
 
     def _rule_of(self, ask: PodRequirements) -> int:
-        key = (ask.selector, ask.terms, ask.tolerations, ask.avoids)
+        key = (ask.selector, ask.terms, ask.tolerations, ask.avoids, ask.volumes)
         number = self._rules.get(key)
         if number is None:
             self._examples.append(ask)
