@@ -62,8 +62,14 @@ NOTICES = Counter(
 )
 NOTICE_TO_SAVED_SECONDS = Histogram(
     "convoy_notice_to_saved_seconds",
-    "Time from a notice that was heard until the process had saved its work and ended",
+    "Time from a notice that was heard, or followed by a saved step, until the process had ended",
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 180, 300, 600),
+)
+RESTART_SECONDS = Histogram(
+    "convoy_restart_seconds",
+    "Time from the end of an attempt until the next attempt of its job ran, by how the former one ended",
+    ["cause"],
+    buckets=_WAIT_S,
 )
 DISPATCH_SECONDS = Histogram(
     "convoy_dispatch_duration_seconds",

@@ -11,7 +11,8 @@ from jobs.services.lifecycle.accounting import usage_spans
 _HOUR_MS = 3_600_000
 _HOLDS = timedelta(minutes=1)
 _PARTS = ("starting", "useful", "preempted", "lost", "stopped")
-_last: list[tuple[datetime, Mapping[str, Sums]]] = []
+_last: list[tuple[datetime, Mapping[str, Sums], Mapping[str, Sums]]] = []
+"""When it was added up, then the sums by team and by queue."""
 
 
 def families(now: datetime) -> Iterable[Metric]:
@@ -29,19 +30,30 @@ def families(now: datetime) -> Iterable[Metric]:
     cost = GaugeMetricFamily(
         "convoy_accounting_cost", "Cost since midnight UTC, by the prices in the labels of clusters", labels=["team"]
     )
-    for team, sums in sorted(_today(now).items()):
+    goodput = GaugeMetricFamily(
+        "convoy_goodput_ratio",
+        "The share of the GPU-time since midnight UTC that was useful, by queue; a queue without any is left out",
+        labels=["queue"],
+    )
+    by_team, by_queue = _today(now)
+    for queue, sums in sorted(by_queue.items()):
+        if sums.goodput is not None:
+            goodput.add_metric([queue], sums.goodput)
+    for team, sums in sorted(by_team.items()):
         for part in _PARTS:
             hours.add_metric([team, part], getattr(sums, part) / _HOUR_MS)
         for cause, length in sorted(sums.waited.items()):
             waited.add_metric([team, cause], length / _HOUR_MS)
         cost.add_metric([team], sums.cost)
-    return hours, waited, cost
+    return hours, waited, cost, goodput
 
 
-def _today(now: datetime) -> Mapping[str, Sums]:
+def _today(now: datetime) -> tuple[Mapping[str, Sums], Mapping[str, Sums]]:
     if not _last or not timedelta() <= now - _last[-1][0] < _HOLDS:
         begin = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        spans = usage_spans.between(begin, now, now, None)
+        spans = list(usage_spans.between(begin, now, now, None))
         since, until = (round(at.timestamp() * 1000) for at in (begin, now))
-        _last[:] = [(now, add_up(spans, since, until, lambda span: span.namespace))]
-    return _last[-1][1]
+        by_team = add_up(spans, since, until, lambda span: span.namespace)
+        by_queue = add_up(spans, since, until, lambda span: span.leaf)
+        _last[:] = [(now, by_team, by_queue)]
+    return _last[-1][1:]

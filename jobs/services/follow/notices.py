@@ -98,8 +98,10 @@ def _take(row: Notice, one: JobRecord, entry: PodRecord) -> bool:
 
 def _count(row: Notice) -> None:
     cause = row.cause if row.cause in metrics.CAUSES_OF_NOTICES else "other"
-    metrics.NOTICES.labels(cause, "heard" if row.heard_at else "unheard").inc()
-    if row.heard_at and row.left_at:
+    # SIGTERM is not answered: a process that saved has heard it.
+    heard = row.heard_at is not None or row.saved_step is not None
+    metrics.NOTICES.labels(cause, "heard" if heard else "unheard").inc()
+    if heard and row.left_at:
         metrics.NOTICE_TO_SAVED_SECONDS.observe(max((row.left_at - row.at).total_seconds(), 0.0))
 
 

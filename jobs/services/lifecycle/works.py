@@ -8,7 +8,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from django.conf import settings
@@ -21,6 +21,7 @@ from fleet.db import prepared
 from fleet.db.prepared import KEY, NUMBER, TEXT, TIME, UID, Param
 from fleet.models import Cluster, Hold
 from fleet.services.clusters import circuits
+from jobs import metrics
 from jobs.core.division import shares
 from jobs.core.failover.rules import Outcome
 from jobs.core.life.works import ACTIONABLE, WORK, WorkEvent
@@ -285,7 +286,15 @@ def release_hold(job_uid: uuid.UUID, attempt: int, now: datetime) -> bool:
 def start_attempts(jobs: Iterable[Job], now: datetime) -> None:
     """Records, once, when the current attempts of the jobs began to run."""
     for number, same_number in _by_attempt(jobs):
-        _START.run(jobs=[job.pk for job in same_number], number=number, now=now)
+        pks = [job.pk for job in same_number]
+        if _START.run(jobs=pks, number=number, now=now) and number > 1:
+            ends = _ENDS.values(jobs=pks, number=number - 1)
+            transaction.on_commit(partial(_count_restarts, ends, now), robust=True)
+
+
+def _count_restarts(ends: Iterable[tuple[str, datetime]], now: datetime) -> None:
+    for outcome, ended_at in ends:
+        metrics.RESTART_SECONDS.labels(outcome).observe(max((now - ended_at).total_seconds(), 0.0))
 
 
 def end_attempts(jobs: Iterable[Job], outcome: Outcome, message: str, now: datetime) -> None:
@@ -304,6 +313,10 @@ def _starting(param: Param) -> tuple[QuerySet[Attempt], dict[str, Any]]:
     return _current(param).filter(started_at__isnull=True), {"started_at": param("now", TIME)}
 
 
+def _ends(param: Param) -> QuerySet[Attempt, Any]:
+    return _current(param).filter(ended_at__isnull=False).order_by().values_list("outcome", "ended_at")
+
+
 def _ending(param: Param) -> tuple[QuerySet[Attempt], dict[str, Any]]:
     outcome_fields = {"outcome": param("outcome", TEXT), "message": param("message", TEXT)}
     return _current(param).filter(ended_at__isnull=True), {"ended_at": param("now", TIME), **outcome_fields}
@@ -314,6 +327,7 @@ def _releasing(param: Param) -> tuple[QuerySet[Hold], dict[str, Any]]:
     return held.filter(released_at__isnull=True), {"released_at": param("now", TIME)}
 
 
+_ENDS = prepared.Rows(_ends)
 _START, _END, _RELEASE = prepared.Update(_starting), prepared.Update(_ending), prepared.Update(_releasing)
 
 

@@ -212,3 +212,5 @@ def test_prometheus_has_the_day_by_team(north, monkeypatch):
     samples = {(each.name, *each.labels.values()): each.value for family in families for each in family.samples}
     today = sum(value for key, value in samples.items() if key[0] == "convoy_accounting_gpu_hours")
     assert 0 < today <= 12 and ("convoy_accounting_cost", "vision") in samples
+    [goodput] = [value for key, value in samples.items() if key[0] == "convoy_goodput_ratio"]
+    assert 0 < goodput <= 1

@@ -1,9 +1,11 @@
 """What the fleet makes of notices in its members: the size that is left, another place in the queue, and no false ends."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.utils import timezone
+from prometheus_client import REGISTRY
 
 from fleet.models import Event, Pod
 from jobs.models import Attempt, Job, Notice, Work
@@ -11,6 +13,7 @@ from jobs.runtime import notices as records
 from jobs.runtime.notices import JobRecord, PodRecord, Scope
 from jobs.services.follow import notices, sweep
 from jobs.services.follow.status import JobEventHandler
+from jobs.services.lifecycle import works
 from jobs.services.scheduling import loop
 from tests.jobs.services import resizing as elastic
 from tests.jobs.services.resizing import runs, size, sizes_agree
@@ -134,6 +137,28 @@ def test_it_takes_no_late_word_of_a_stopped_copy_for_the_jobs_success():
     copy["metadata"]["labels"]["convoy.dev/attempt"] = "1"
     JobEventHandler().on_delete(books.job("llama").cluster_id, books.resource("llama"), [copy], timezone.now())
     assert books.job("llama").state == Job.State.PLACED
+
+
+def sample(name, **labels):
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+def test_metrics_count_notices_heard_or_saved_and_how_long_the_next_attempt_took(django_capture_on_commit_callbacks):
+    saved, restarts = "convoy_notice_to_saved_seconds_count", "convoy_restart_seconds_count"
+    notices_heard = partial(sample, "convoy_notices_total", cause="aws-spot", outcome="heard")
+    before = notices_heard(), sample(saved), sample(restarts, cause="Reclaimed")
+    with django_capture_on_commit_callbacks(execute=True):
+        report(record(Scope.JOB, ALL, heard=False, stopped=True), "Suspended")
+        notices.settle(timezone.now())
+        pods_are_gone()
+        books.cycle(timezone.now() + timedelta(minutes=5))
+    assert notices_heard() == before[0] + 3, "SIGTERM is not answered: who saved a step has heard it"
+    assert sample(saved) == before[1] + 3
+    with django_capture_on_commit_callbacks(execute=True):
+        works.start_attempts([books.job("llama")], timezone.now() + timedelta(minutes=6))
+        works.start_attempts([books.job("llama")], timezone.now() + timedelta(minutes=7))
+    assert sample(restarts, cause="Reclaimed") == before[2] + 1
+    assert sample("convoy_restart_seconds_sum", cause="Reclaimed") >= 300
 
 
 def test_it_uses_no_budget_of_attempts():
