@@ -248,6 +248,14 @@ class Kind(Protocol):
         """Gives a role of the manifest, or of a copy, another number of pods, in place; of roles with bounds only."""
         return
 
+    def followed(self, copy: Manifest) -> tuple[Resource, str] | None:
+        """What the operator made of a running copy, and whose sizes it follows instead; None: it follows the copy."""
+        return None
+
+    def resize_followed(self, made: Manifest, role: str, replicas: int) -> None:
+        """Gives a role another number of pods in what is `followed`, in place."""
+        return
+
     def scaler_spec(self, name: str, pods: Sequence[str], wanted: int) -> Manifest:
         """The spec of the `Scalers` object that gives the copy of this name, with these pods by index, so many pods instead."""
         return {}

@@ -4,10 +4,11 @@ The submitter comes when the cluster is ready, so nothing waits for it; it is de
 fleet's marks. KubeRay refuses to suspend a job that keeps its cluster: one that does not say gives it up at its end.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fleet.core import units
-from fleet.kube.resources import RAY_JOBS
+from fleet.kube.resources import RAY_CLUSTERS, RAY_JOBS, Resource
+from jobs.core.resizing.bounds import Bounds
 from jobs.kinds.base import Amounts, Faults, Kind, Manifest, Phase, Reading, Role, State, set_metadata
 from jobs.kinds.pods import read_template
 
@@ -30,6 +31,9 @@ _PHASES = {
 class RayJob(Kind):
     resource = RAY_JOBS
     primary_roles = ("head",)
+    how_to_resize = (
+        "state minReplicas and maxReplicas of a worker group of one host a replica, without enableInTreeAutoscaling"
+    )
     phase_words = {
         "jobDeploymentStatus": {
             Phase.CREATED: ("Initializing", "Waiting"),
@@ -113,6 +117,31 @@ class RayJob(Kind):
             if replicas:
                 yield Role(name, replicas * hosts, request)
 
+    def bounds(self, manifest: Manifest) -> Mapping[str, Bounds]:
+        """Of groups whose replicas are single pods; where Ray's own autoscaler decides on them, Convoy does not."""
+        cluster = manifest["spec"]["rayClusterSpec"]
+        if cluster.get("enableInTreeAutoscaling"):
+            return {}
+        return {
+            group["groupName"]: Bounds(max(least, 1), most, f"{path}.minReplicas and maxReplicas", f"{path}.replicas")
+            for number, group in enumerate(cluster.get("workerGroupSpecs") or [])
+            if (least := group.get("minReplicas")) is not None
+            and (most := group.get("maxReplicas")) is not None
+            and (group.get("numOfHosts") or 1) == 1
+            for path in [f"spec.rayClusterSpec.workerGroupSpecs[{number}]"]
+        }
+
+    def resize(self, manifest: Manifest, role: str, replicas: int) -> None:
+        """Of a copy, this is what a cluster for another try begins with; the one that runs is `followed`."""
+        _resize_group(manifest["spec"]["rayClusterSpec"], role, replicas)
+
+    def followed(self, copy: Manifest) -> tuple[Resource, str] | None:
+        name = (copy.get("status") or {}).get("rayClusterName")
+        return (RAY_CLUSTERS, str(name)) if name else None
+
+    def resize_followed(self, made: Manifest, role: str, replicas: int) -> None:
+        _resize_group(made["spec"], role, replicas)
+
     def scheduler(self, manifest: Manifest) -> str:
         return str((manifest["metadata"].get("labels") or {}).get(_SCHEDULER) or "")
 
@@ -155,3 +184,7 @@ class RayJob(Kind):
         node = labels.get("ray.io/node-type", "")
         index = labels.get("ray.io/replica-index", "0")
         return (labels.get("ray.io/group", "") if node == "worker" else node), int(index) if index.isdigit() else 0
+
+
+def _resize_group(cluster: Manifest, name: str, replicas: int) -> None:
+    next(group for group in cluster["workerGroupSpecs"] if group["groupName"] == name)["replicas"] = replicas

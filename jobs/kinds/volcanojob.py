@@ -4,9 +4,11 @@ It has no field to suspend it: a Command object asks Volcano to abort it, and th
 makes the PodGroup.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fleet.kube.resources import VOLCANO_COMMANDS, VOLCANO_JOBS, Resource
+from jobs.core.resizing.bounds import Bounds
+from jobs.kinds import stated_bounds
 from jobs.kinds.base import (
     Faults,
     Kind,
@@ -37,6 +39,7 @@ _PHASES = {
 class VolcanoJob(Kind):
     resource = VOLCANO_JOBS
     own_gang = True
+    how_to_resize = f"state its tasks' bounds by {stated_bounds.FIELD}, such as worker=1:8"
     phase_words = {
         "state.phase": {
             Phase.CREATED: ("Pending",),
@@ -79,6 +82,8 @@ class VolcanoJob(Kind):
         faults.whole(spec.get("maxRetry"), "spec.maxRetry", default=3)
         faults.whole(spec.get("ttlSecondsAfterFinished"), "spec.ttlSecondsAfterFinished", default=0)
         faults.whole(spec.get("minSuccess"), "spec.minSuccess", default=1, at_least=1)
+        if not faults.found:
+            stated_bounds.check(manifest, {role.name: role.replicas for role in roles}, faults)
         return Reading(
             tuple(r for r in roles if r.replicas), is_suspended_by_annotation(manifest), tuple(faults.found), least
         )
@@ -91,11 +96,35 @@ class VolcanoJob(Kind):
         if least > replicas:
             faults.add(f"{path}.minAvailable", f"must be at most replicas ({replicas}), not {least}")
         request = read_template(task.get("template"), f"{path}.template", faults)
-        return Role(str(task.get("name") or f"default{number}"), replicas, request)
+        return Role(_task_name(task, number), replicas, request)
+
+    def bounds(self, manifest: Manifest) -> Mapping[str, Bounds]:
+        paths = {_task_name(task, n): f"spec.tasks[{n}].replicas" for n, task in enumerate(manifest["spec"]["tasks"])}
+        stated = stated_bounds.read(manifest, Faults())
+        return {role: Bounds(*limits, stated_bounds.FIELD, paths[role]) for role, limits in stated.items()}
+
+    def resize(self, manifest: Manifest, role: str, replicas: int) -> None:
+        """What has to be available at once goes along where it was all there was, and is never more than there is."""
+        spec = manifest["spec"]
+        before = sum(_replicas(task) for task in spec["tasks"])
+        for number, task in enumerate(spec["tasks"]):
+            if _task_name(task, number) == role:
+                _follow(task, _replicas(task), replicas)
+                task["replicas"] = replicas
+        _follow(spec, before, sum(_replicas(task) for task in spec["tasks"]))
+
+    def set_defaults(self, manifest: Manifest) -> None:
+        """Volcano takes all replicas of a task for its minAvailable where none is stated, and refuses fewer from then on."""
+        spec, bounds = manifest["spec"], self.bounds(manifest)
+        if bounds:
+            spec.setdefault("minAvailable", sum(_replicas(task) for task in spec["tasks"]))
+        for number, task in enumerate(spec["tasks"]):
+            if (limits := bounds.get(_task_name(task, number))) is not None:
+                task.setdefault("minAvailable", limits.least)
 
     def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         for number, task in enumerate(manifest["spec"]["tasks"]):
-            yield str(task.get("name") or f"default{number}"), task["template"]
+            yield _task_name(task, number), task["template"]
 
     def read_status(self, status: Manifest, running_pods: int) -> State:
         state = status.get("state") or {}
@@ -127,3 +156,18 @@ class VolcanoJob(Kind):
             return "", 0
         index = labels.get(_INDEX, "0")
         return labels.get(_TASK, ""), int(index) if index.isdigit() else 0
+
+
+def _task_name(task: Manifest, number: int) -> str:
+    return str(task.get("name") or f"default{number}")
+
+
+def _replicas(task: Manifest) -> int:
+    return 1 if task.get("replicas") is None else int(task["replicas"])
+
+
+def _follow(target: Manifest, before: int, after: int) -> None:
+    """Keeps ``minAvailable`` of a job or a task in step with its number of pods, which changes."""
+    least = target.get("minAvailable")
+    if least is not None:
+        target["minAvailable"] = after if least == before else min(least, after)

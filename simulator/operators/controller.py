@@ -3,7 +3,16 @@
 import contextlib
 from functools import partial
 
-from fleet.kube.resources import JOBS, PODS, SCALE_INS, SCALE_OUTS, VOLCANO_COMMANDS, VOLCANO_POD_GROUPS, Resource
+from fleet.kube.resources import (
+    JOBS,
+    PODS,
+    RAY_CLUSTERS,
+    SCALE_INS,
+    SCALE_OUTS,
+    VOLCANO_COMMANDS,
+    VOLCANO_POD_GROUPS,
+    Resource,
+)
 from fleet.member.client import Object
 from fleet.member.errors import MemberExists, MemberMissing
 from simulator.machinery.conditions import difference
@@ -26,7 +35,7 @@ class Operators(Controller):
         self._operators = {_key(t.resource): t for t in OPERATORS if cluster.serves(t.resource)}
         self._jobs = {key: cluster.informer(operator.resource) for key, operator in self._operators.items()}
         self._children = {PODS: cluster.informer(PODS), JOBS: cluster.informer(JOBS)}
-        for resource in (VOLCANO_POD_GROUPS, VOLCANO_COMMANDS, SCALE_INS, SCALE_OUTS):
+        for resource in (VOLCANO_POD_GROUPS, VOLCANO_COMMANDS, SCALE_INS, SCALE_OUTS, RAY_CLUSTERS):
             if cluster.serves(resource):
                 self._children[resource] = cluster.informer(resource)
         for key, informer in self._jobs.items():
@@ -60,13 +69,15 @@ class Operators(Controller):
         groups = owned(VOLCANO_POD_GROUPS)
         commands = owned(VOLCANO_COMMANDS)
         aborted = any(command.get("action") == "AbortJob" for command in commands)
-        scalers = owned(SCALE_INS) + owned(SCALE_OUTS)
-        return Dependents(owned(PODS), jobs, groups[0] if groups else None, aborted, scalers, running)
+        scalers, clusters = owned(SCALE_INS) + owned(SCALE_OUTS), owned(RAY_CLUSTERS)
+        group, cluster = (owned_ones[0] if owned_ones else None for owned_ones in (groups, clusters))
+        return Dependents(owned(PODS), jobs, group, aborted, scalers, cluster, running)
 
     def _carry_out(self, job: Object, result: ReconcileResult) -> None:
         namespace, uid = namespace_of(job), uid_of(job)
         for obj in result.remove:
-            resource = JOBS if obj in self._children[JOBS].owned_by(uid) else PODS
+            kept = (each for each in (JOBS, RAY_CLUSTERS) if each in self._children)
+            resource = next((each for each in kept if obj in self._children[each].owned_by(uid)), PODS)
             if not is_leaving(obj):
                 with contextlib.suppress(MemberMissing):
                     answer = self.client.delete(resource.path(namespace, name_of(obj)), propagation="Background")
@@ -83,6 +94,12 @@ class Operators(Controller):
                 created = self.client.create(resource.path(namespace), body)
                 if informer is not None:
                     informer.learn(created)
+        for resource, obj, spec in result.resize:
+            with contextlib.suppress(MemberMissing):
+                path = resource.path(namespace, name_of(obj))
+                self._children[resource].learn(
+                    self.client.merge_patch(path, {"metadata": {"uid": uid_of(obj)}, "spec": spec})
+                )
         for resource, obj, status in result.statuses:
             if change := difference(obj.get("status") or {}, status):
                 path = resource.path(namespace, name_of(obj), "status")

@@ -5,7 +5,17 @@ The simulated server has its own. A plain kube-apiserver depends on kube-control
 
 import contextlib
 
-from fleet.kube.resources import JOBS, POD_GROUPS, PODS, SCALE_INS, SCALE_OUTS, SERVICES, VOLCANO_POD_GROUPS, Resource
+from fleet.kube.resources import (
+    JOBS,
+    POD_GROUPS,
+    PODS,
+    RAY_CLUSTERS,
+    SCALE_INS,
+    SCALE_OUTS,
+    SERVICES,
+    VOLCANO_POD_GROUPS,
+    Resource,
+)
 from fleet.member.client import Object
 from fleet.member.errors import MemberMissing
 from simulator.machinery.controller import Cluster, Controller
@@ -13,7 +23,7 @@ from simulator.machinery.objects import name_of, namespace_of, uid_of
 from simulator.operators.kubeflow.kinds import KUBEFLOW_KINDS
 from simulator.operators.registry import OPERATORS
 
-DEPENDENTS = (PODS, JOBS, SERVICES, POD_GROUPS, VOLCANO_POD_GROUPS, SCALE_INS, SCALE_OUTS)
+DEPENDENTS = (PODS, JOBS, SERVICES, POD_GROUPS, VOLCANO_POD_GROUPS, SCALE_INS, SCALE_OUTS, RAY_CLUSTERS)
 OWNERS = (
     JOBS,
     *(kubeflow_kind.resource for kubeflow_kind in KUBEFLOW_KINDS),

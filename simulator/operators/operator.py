@@ -30,6 +30,8 @@ class Dependents:
     """Whether a Volcano command requests to abort the job."""
     scalers: list[Object] = field(default_factory=list)
     """Its objects ScaleIn and ScaleOut."""
+    cluster: Object | None = None
+    """Its RayCluster."""
     running: dict[str, int] = field(default_factory=dict)
     """The number of running pods of each of its Jobs, by the Job's name."""
 
@@ -50,6 +52,8 @@ class ReconcileResult:
     """Pods, and the annotations to set on them."""
     statuses: list[tuple[Resource, Object, Object]] = field(default_factory=list)
     """Dependents, and the status to give them, before the job gets its own."""
+    resize: list[tuple[Resource, Object, Object]] = field(default_factory=list)
+    """Dependents, and the fields of their spec to change."""
     again_s: float | None = None
     """When to look again though nothing has changed."""
 

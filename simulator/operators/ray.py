@@ -1,12 +1,13 @@
 """RayJobs (KubeRay): a cluster of a head and worker groups, a Job that submits the program, and retries. No I/O.
 
-Unlike in KubeRay, the RayJob owns the cluster's pods directly: there is no RayCluster object.
+As in KubeRay, a RayCluster is made of the job once, and its sizes are followed from then on: a changed ``rayClusterSpec``
+of the job counts for the next one. Unlike there, the job itself owns the cluster's pods.
 """
 
 import copy
 
-from fleet.kube.resources import JOBS, PODS, RAY_JOBS
-from simulator.machinery.objects import Object, is_true, name_of
+from fleet.kube.resources import JOBS, PODS, RAY_CLUSTERS, RAY_JOBS
+from simulator.machinery.objects import Object, is_true, labels_of, name_of
 from simulator.operators.operator import Dependents, Operator, ReconcileResult, at, random_suffix
 
 SUBMITS = "K8sJobMode"
@@ -20,9 +21,11 @@ class Ray(Operator):
     def step(self, job: Object, dependents: Dependents, now: float) -> ReconcileResult:
         status, spec = copy.deepcopy(job.get("status") or {}), job["spec"]
         deployed = status.get("jobDeploymentStatus") or ""
-        everything = [*dependents.pods, *dependents.jobs]
+        cluster = [dependents.cluster] if dependents.cluster else []
+        everything = [*cluster, *dependents.pods, *dependents.jobs]
         if deployed in ("Complete", "Failed"):
-            return ReconcileResult(status, remove=dependents.pods if spec.get("shutdownAfterJobFinishes") else [])
+            ends = spec.get("shutdownAfterJobFinishes")
+            return ReconcileResult(status, remove=[*cluster, *dependents.pods] if ends else [])
         if spec.get("suspend"):
             status["jobDeploymentStatus"] = "Suspending" if everything else "Suspended"
             return ReconcileResult(_without_cluster(status), remove=everything)
@@ -36,8 +39,9 @@ class Ray(Operator):
         return self._run(job, dependents, status, now)
 
     def _run(self, job: Object, dependents: Dependents, status: Object, now: float) -> ReconcileResult:
-        spec, nodes = job["spec"], self._nodes(job, status["rayClusterName"])
-        step = ReconcileResult(status, make=[(PODS, node) for node in nodes])
+        cluster = dependents.cluster or self._cluster(job, status["rayClusterName"])
+        spec, nodes = job["spec"], self._nodes(job, cluster)
+        step = ReconcileResult(status, make=[(RAY_CLUSTERS, cluster), *((PODS, node) for node in nodes)])
         names = {name_of(node) for node in nodes}
         step.remove = [pod for pod in dependents.pods if name_of(pod) not in names]
         phases = dependents.phases(name_of(node) for node in nodes)
@@ -50,7 +54,8 @@ class Ray(Operator):
             ends = {"Succeeded": "SUCCEEDED", "Failed": "FAILED"}
             self._enter(job, status, ends.get(phases[0], "RUNNING" if ready else "PENDING"), now)
         if status["jobDeploymentStatus"] == "Retrying":
-            return ReconcileResult(status, remove=[*dependents.pods, *dependents.jobs])
+            owned = [dependents.cluster] if dependents.cluster else []
+            return ReconcileResult(status, remove=[*owned, *dependents.pods, *dependents.jobs])
         return step
 
     def _follow(self, job: Object, dependents: Dependents, status: Object, now: float) -> None:
@@ -73,8 +78,13 @@ class Ray(Operator):
         status["jobDeploymentStatus"] = "Complete" if word == "SUCCEEDED" else "Failed"
         at(status, "endTime", now)
 
-    def _nodes(self, job: Object, cluster: str) -> list[Object]:
-        spec = job["spec"]["rayClusterSpec"]
+    def _cluster(self, job: Object, name: str) -> Object:
+        metadata = self.owned(job, name, dict(labels_of(job)))
+        head = {"apiVersion": RAY_CLUSTERS.api_version, "kind": RAY_CLUSTERS.kind}
+        return {**head, "metadata": metadata, "spec": copy.deepcopy(job["spec"]["rayClusterSpec"])}
+
+    def _nodes(self, job: Object, made: Object) -> list[Object]:
+        spec, cluster = made["spec"], name_of(made)
         nodes = [self._node(job, cluster, "head", "headgroup", 0, spec["headGroupSpec"]["template"])]
         for group in spec.get("workerGroupSpecs") or []:
             replicas = 1 if group.get("replicas") is None else int(group["replicas"])

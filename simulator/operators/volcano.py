@@ -49,6 +49,9 @@ class Volcano(Operator):
         if status["state"]["phase"] in ("Pending", "Running"):
             step.make = [group, *(((PODS, pod) for _, pod in pods) if is_enqueued else ())]
             step.remove = surplus(dependents, names)
+            least, made = group[1]["spec"]["minMember"], dependents.group
+            if made is not None and (made.get("spec") or {}).get("minMember") != least:
+                step.resize = [(VOLCANO_POD_GROUPS, made, {"minMember": least})]
         return step
 
     def _judge(self, job: Object, status: Object, phases: dict[str, str], now: float) -> ReconcileResult:

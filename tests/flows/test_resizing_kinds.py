@@ -9,8 +9,17 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.kube.resources import SCALE_INS, SCALE_OUTS, TRAINING_JOBS
+from fleet.kube.resources import (
+    RAY_CLUSTERS,
+    RAY_JOBS,
+    SCALE_INS,
+    SCALE_OUTS,
+    TRAINING_JOBS,
+    VOLCANO_JOBS,
+    VOLCANO_POD_GROUPS,
+)
 from fleet.models import Hold, Pod
+from jobs.kinds.stated_bounds import BOUNDS
 from jobs.models import Work
 from jobs.services.submission.changes import resizing
 from tests.jobs.kinds.builders import EXAMPLES
@@ -104,3 +113,47 @@ def test_a_training_job_that_lost_a_worker_in_the_middle_keeps_all_others_when_i
     assert not world.clients["north"].list(SCALE_INS.path("default"))["items"]
     resize(world, name, 3)
     assert sorted(settled(world, name, 3)) == [f"{name}-worker-{index}" for index in (0, 2, 3)]
+
+
+def ray_job(world: World) -> str:
+    name, body = job("rayjob")
+    endless(body["spec"]["submitterPodTemplate"])
+    world.apply(POLICY, yaml.safe_dump(body))
+    world.expect(name, "Running")
+    return name
+
+
+def test_the_ray_cluster_of_a_job_gets_its_size_and_so_does_the_next_one(world):
+    world.member("north", 8)
+    name = ray_job(world)
+    before = settled(world, name, 2, "gpus")
+    resize(world, name, 4, "gpus")
+    assert before.items() < settled(world, name, 4, "gpus").items()
+    resize(world, name, 1, "gpus")
+    assert settled(world, name, 1, "gpus").items() < before.items()
+    client = world.clients["north"]
+    [cluster] = client.list(RAY_CLUSTERS.path("default"))["items"]
+    copy = client.get(RAY_JOBS.path("default", name))
+    assert cluster["metadata"]["name"] == copy["status"]["rayClusterName"]
+    for spec in (cluster["spec"], copy["spec"]["rayClusterSpec"]):
+        assert [group["replicas"] for group in spec["workerGroupSpecs"]] == [1]
+
+
+def test_a_volcano_job_is_resized_with_what_has_to_be_available_at_once(world):
+    world.member("north", 8)
+    name, body = job("volcanojob", **{BOUNDS: "worker=1:5"})
+    for task in body["spec"]["tasks"]:
+        endless(task["template"])
+    world.apply(POLICY, yaml.safe_dump(body))
+    world.expect(name, "Running")
+    before = settled(world, name, 2)
+    resize(world, name, 5)
+    assert before.items() < settled(world, name, 5).items()
+    client = world.clients["north"]
+    copy = client.get(VOLCANO_JOBS.path("default", name))
+    assert copy["spec"]["minAvailable"] == 6 and copy["spec"]["tasks"][1]["minAvailable"] == 1
+    resize(world, name, 1)
+    assert sorted(settled(world, name, 1)) == [f"{name}-worker-0"]
+    assert client.get(VOLCANO_JOBS.path("default", name))["spec"]["minAvailable"] == 2
+    [group] = client.list(VOLCANO_POD_GROUPS.path("default"))["items"]
+    assert group["spec"]["minMember"] == 2 and world.job(name).state == "Running"

@@ -14,6 +14,7 @@ from fleet.kube.resources import (
     NODES,
     POD_GROUPS,
     PODS,
+    RAY_CLUSTERS,
     RESERVATIONS,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
@@ -162,6 +163,13 @@ def _row(verb: str, resource: str, needed_for: str, allowed: bool, essential: bo
     }
 
 
+_RESIZING = (
+    ("TrainingJob", SCALE_INS, ("list", "create", "delete")),
+    ("TrainingJob", SCALE_OUTS, ("list", "create", "delete")),
+    ("RayJob", RAY_CLUSTERS, ("get", "patch")),
+)
+
+
 def _rights(apis: Apis) -> list[Right]:
     rights = [_right(verb, NODES, "capacity", essential=True) for verb in ("list", "watch")]
     rights += [_right(verb, PODS, "capacity and status", essential=True) for verb in ("list", "watch")]
@@ -192,10 +200,10 @@ def _rights(apis: Apis) -> list[Right]:
     if serves(apis, RESERVATIONS):
         rights += [_right(verb, RESERVATIONS, "holding capacity for gangs") for verb in ("list", "create", "delete")]
     rights += [
-        _right(verb, scaler, "resizing TrainingJobs")
-        for scaler in (SCALE_INS, SCALE_OUTS)
-        if serves(apis, scaler)
-        for verb in ("list", "create", "delete")
+        _right(verb, resource, f"resizing {kind}s")
+        for kind, resource, verbs in _RESIZING
+        if serves(apis, resource)
+        for verb in verbs
     ]
     if serves(apis, VOLCANO_QUEUES):
         rights.append(_right("get", VOLCANO_QUEUES, "the queues of Volcano"))

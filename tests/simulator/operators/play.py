@@ -19,23 +19,33 @@ class Play:
         self.group: dict | None = None
         self.aborted = False
         self.scalers: list[dict] = []
+        self.cluster: dict | None = None
         self.running: dict[str, int] = {}
 
     def step(self, now: float = NOW) -> ReconcileResult:
         found = Dependents(
-            list(self.pods.values()), list(self.jobs.values()), self.group, self.aborted, self.scalers, self.running
+            list(self.pods.values()),
+            list(self.jobs.values()),
+            self.group,
+            self.aborted,
+            self.scalers,
+            self.cluster,
+            self.running,
         )
         step = self.operator.step(self.job, found, now)
         self.job["status"] = step.status
         for gone in step.remove:
             self.pods.pop(name_of(gone), None)
             self.jobs.pop(name_of(gone), None)
+            self.cluster = None if gone is self.cluster else self.cluster
         for pod, notes in step.annotate:
             self.pods[name_of(pod)]["metadata"].setdefault("annotations", {}).update(notes)
             if ordered := ordered_end(self.pods[name_of(pod)]):
                 self._set("Failed" if ordered[0] else "Succeeded", ordered[0], name_of(pod))
         for _, dependent, status in step.statuses:
             dependent["status"] = status
+        for _, dependent, spec in step.resize:
+            dependent["spec"] |= spec
         for _, body in step.make:
             if body["kind"] == "Pod":
                 self.pods.setdefault(name_of(body), {**body, "status": {"phase": "Pending"}})
@@ -43,6 +53,8 @@ class Play:
                 self.jobs.setdefault(name_of(body), body)
             elif body["kind"] == "PodGroup":
                 self.group = self.group or body
+            elif body["kind"] == "RayCluster":
+                self.cluster = self.cluster or body
         return step
 
     def are(self, phase: str, *names: str, code: int = 0) -> None:

@@ -14,6 +14,7 @@ from django.db import transaction
 
 from fleet.changes import events
 from fleet.core.members import marks
+from fleet.kube.resources import Resource
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberRefused
 from fleet.models import Identity
@@ -89,16 +90,26 @@ def _resize_group(client: MemberClient, work: Work, job: Job) -> None:
 def _resize_copy(client: MemberClient, work: Work, job: Job, in_force: Sizes) -> bool:
     """Returns whether the copy had another size."""
     kind = sizes.kind_of(job)
+    followed: list[tuple[Resource, str]] = []
 
     def edit(existing: Manifest) -> None:
         before = copy.deepcopy(existing.get("spec"))
         for role, size in in_force.items():
             kind.resize(existing, role, size)
+        if (made := kind.followed(existing)) is not None:
+            followed.append(made)
         if existing.get("spec") != before or sizes.ANNOTATION in (existing["metadata"].get("annotations") or {}):
             set_metadata(existing, "annotations", {sizes.ANNOTATION: sizes.as_annotation(in_force)})
 
+    def edit_followed(existing: Manifest) -> None:
+        for role, size in in_force.items():
+            kind.resize_followed(existing, role, size)
+
     uid = str(work.job_uid)
-    return member_objects.edit(client, kind.resource, work.namespace, work.name, uid, work.attempt, edit)
+    is_changed = member_objects.edit(client, kind.resource, work.namespace, work.name, uid, work.attempt, edit)
+    for resource, name in followed[-1:]:
+        member_objects.edit(client, resource, work.namespace, name, uid, work.attempt, edit_followed)
+    return is_changed
 
 
 @transaction.atomic
