@@ -10,6 +10,8 @@ class Namespace(models.Model):
     name = models.CharField(max_length=63, unique=True)
     annotations = models.JSONField(default=dict)
     created_at = models.DateTimeField()
+    deleting_at = models.DateTimeField(null=True, blank=True)
+    """Since when it is being deleted: nothing is created in it until the last of its objects is gone."""
     resource_version = models.BigIntegerField(default=0)
 
     class Meta:

@@ -95,8 +95,12 @@ class Namespaces(Kind):
         shown = {}
         for name in {*created, *uses, *fixed}:
             row, used = created.get(name), uses.get(name, [])
+            is_leaving = row is not None and row.deleting_at is not None
+            if is_leaving and not used and name not in fixed:
+                continue
             times = [use.since for use in used] + ([row.created_at] if row else [])
             stays = row is not None or name in fixed or any(use.staying for use in used)
+            stays = stays and not (is_leaving and used)
             annotations = row.annotations if row else {}
             shown[name] = _namespace(name, min(times, default=installed), annotations, stays=stays)
         return shown
@@ -140,11 +144,16 @@ class Namespaces(Kind):
         remaining = [(contents, list(contents.staying(name))) for contents in self._contents]
         self._require_rights(name, {row.kind for _, rows in remaining for row in rows}, write)
         _require_confirmed(current, [row.kind for _, rows in remaining for row in rows])
-        for contents, rows in remaining:
-            for row in rows:
-                contents.delete(row, by=write.by, now=write.now)
-        namespaces.remove(name, now=write.now)
+        namespaces.terminate(name, now=write.now)
+        while any(rows for _, rows in remaining):
+            for contents, rows in remaining:
+                for row in rows:
+                    contents.delete(row, by=write.by, now=write.now)
+            # What was being created when the deletion began.
+            remaining = [(contents, list(contents.staying(name))) for contents in self._contents]
         left = self._all({name}).get(name)
+        if left is None:
+            namespaces.remove(name, now=write.now)
         return left or status.success(NAMESPACES, name, current["metadata"]["uid"])
 
     def _require_rights(self, name: str, kinds: Iterable[str], write: Write) -> None:

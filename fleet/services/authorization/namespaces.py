@@ -1,7 +1,8 @@
 """Namespaces as persons make them: a row with annotations. What is in a namespace is its own kind's business."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -12,12 +13,26 @@ from fleet.models import Namespace
 @transaction.atomic
 def save(name: str, annotations: Mapping[str, str], *, now: datetime) -> None:
     """Creates the namespace, or replaces its annotations."""
-    defaults = {"annotations": dict(annotations)}
+    defaults: dict[str, Any] = {"annotations": dict(annotations)}
     row, is_new = Namespace.objects.update_or_create(
         name=name, defaults=defaults, create_defaults={**defaults, "created_at": now}
     )
     [version] = events.announce([_change(row, journal.Action.ADDED if is_new else journal.Action.MODIFIED)], now)
     Namespace.objects.filter(pk=row.pk).update(resource_version=version)
+
+
+@transaction.atomic
+def terminate(name: str, *, now: datetime) -> None:
+    """From now on nothing is created in it. The row goes with the last of its objects, or when something is created later."""
+    about = {"deleting_at": now}
+    row, _ = Namespace.objects.update_or_create(
+        name=name, defaults=about, create_defaults={**about, "annotations": {}, "created_at": now}
+    )
+    events.announce([_change(row, journal.Action.MODIFIED)], now)
+
+
+def terminating(names: Collection[str]) -> list[str]:
+    return list(Namespace.objects.filter(name__in=names, deleting_at__isnull=False).values_list("name", flat=True))
 
 
 @transaction.atomic

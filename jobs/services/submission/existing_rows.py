@@ -1,11 +1,14 @@
 """The rows that documents of a submission may change, by their names; it knows nothing of what the documents say."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Model
 
 from fleet.db.prepared import TEXT, Param, Rows
+from fleet.errors import Forbidden
+from fleet.services.authorization import namespaces
 from jobs.models import Dependent, Job, Policy
 
 Key = tuple[str, str, str]
@@ -45,3 +48,16 @@ def _batches(keys: Iterable[Key]) -> Iterator[dict[str, list[str]]]:
     for start in range(0, len(in_order), _AT_ONCE):
         columns = zip(*in_order[start : start + _AT_ONCE], strict=True)
         yield dict(zip(_FIELDS, map(list, map(set, columns)), strict=True))
+
+
+def refuse_terminating(spaces: Collection[str], now: datetime) -> None:
+    """Nothing is created in a namespace that is being deleted while the last jobs of it are leaving their clusters."""
+    for name in namespaces.terminating(spaces):
+        left = Job.objects.filter(namespace=name).count()
+        if left:
+            jobs = "1 job is" if left == 1 else f"{left} jobs are"
+            raise Forbidden(
+                f"unable to create new content in namespace {name} because it is being terminated: {jobs} still being"
+                " removed; apply it again when the namespace is gone"
+            )
+        namespaces.remove(name, now=now)

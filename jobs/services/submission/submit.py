@@ -124,6 +124,7 @@ def _write(read: Sequence[tuple[_Document, object]], by: str, now: datetime) -> 
     if any(AFTER in (document.manifest["metadata"].get("annotations") or {}) for document, _ in read):
         dependencies.lock()
     _lock(read)
+    existing_rows.refuse_terminating({document.namespace for document, _ in read}, now)
     # Dependents, policies and the quota tree first: a job in the same file finds them.
     order = sorted(range(len(read)), key=lambda i: _rank(read[i][0]))
     fresh = _fresh(read)

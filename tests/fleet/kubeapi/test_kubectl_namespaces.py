@@ -86,13 +86,19 @@ def test_it_is_terminating_until_the_last_copy_is_gone_and_a_delete_waits_for_th
     Job.objects.update(deleting_at=timezone.now())
     ada.says("annotate", "--overwrite", "namespace", "vision", "convoy.dev/delete-objects=2")
     with ada.running("delete", "ns", "vision") as delete:
-        while Namespace.objects.exists():
+        while not Namespace.objects.filter(deleting_at__isnull=False).exists():
             assert delete.poll() is None
         assert cells(ada.says("get", "ns", "vision", "--no-headers"))[0][1] == "Terminating"
         assert delete.poll() is None
+        filled(ada, "speech")
+        for document in (pytorch_job("late"), yaml.safe_dump({**CONFIG, "metadata": {"name": "late"}})):
+            refused = ada.refused("create", "-n", "vision", "-f", "-", given=document)
+            assert "Forbidden" in refused and "because it is being terminated: 1 job is still being removed" in refused
         failover.finish_deletion(job, timezone.now())
         assert delete.wait(20) == 0
     assert "vision" not in ages(ada)
+    filled(ada, "vision")
+    assert cells(ada.says("get", "ns", "vision", "--no-headers"))[0][1] == "Active"
 
 
 def test_default_and_the_namespaces_of_clusters_are_not_deleted(ada):
