@@ -139,8 +139,14 @@ def _line(row: Any) -> Object:
     spec = {"suspend": row.suspended}
     for size in _SIZES["batch"]:
         spec[size.rpartition("__")[2]] = getattr(row, size, None)
-    progress = Progress(step=row.progress__step, total=row.progress__total, percent=row.progress__percent)
-    return {"metadata": metadata, "spec": spec, "status": _status(row, row.cluster__name, _progress(progress))}
+    return {"metadata": metadata, "spec": spec, "status": _status(row, row.cluster__name, _progress(_reported(row)))}
+
+
+def _reported(row: Any) -> Progress | None:
+    """Most jobs report nothing."""
+    if row.progress__step is None and row.progress__percent is None:
+        return None
+    return Progress(step=row.progress__step, total=row.progress__total, percent=row.progress__percent)
 
 
 def _progress(row: Progress | None) -> Object:
