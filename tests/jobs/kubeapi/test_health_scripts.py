@@ -1,5 +1,5 @@
-"""Argo CD's checks of health are scripts in Lua: ours in `deploy/gitops`, and its own where a folder has them. They read jobs
-as the fleet serves them, in every state.
+"""Argo CD's checks of health are scripts in Lua: ours in `deploy/gitops`, and its own where a folder has them. Flux's are
+expressions in CEL. They read jobs as the fleet serves them, in every state.
 
 ``ARGOCD_CUSTOMIZATIONS`` names the folder `resource_customizations` of a release of Argo CD. Its interpreter is one of Lua 5.1,
 and so is the one of these tests; Argo CD itself does not run here.
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import cel
 import pytest
 import yaml
 from django.utils import timezone
@@ -35,6 +36,12 @@ KINDS = [kind.resource for kind in registry.everything()]
 PUBLISHED = os.environ.get("ARGOCD_CUSTOMIZATIONS", "")
 OWN = yaml.safe_load((ROOT / "deploy" / "gitops" / "argocd-cm.yaml").read_text())["data"]["resource.customizations"]
 SCRIPTS = {pattern: entry["health.lua"] for pattern, entry in yaml.safe_load(OWN).items()}
+EXPRESSIONS = {
+    (entry["apiVersion"], entry["kind"]): entry
+    for entry in yaml.safe_load((ROOT / "deploy" / "gitops" / "flux-kustomization.yaml").read_text())["spec"][
+        "healthCheckExprs"
+    ]
+}
 BY_ARGO_CD = {("batch", "Job"), ("sparkoperator.k8s.io", "SparkApplication")}
 FORMER = {"conditions": [{"type": "Failed", "status": "True"}, {"type": "Running", "status": "False"}]}
 """What the member said of an attempt that is over."""
@@ -53,6 +60,16 @@ def health(script: str, obj: dict[str, Any]) -> tuple[str, str]:
     lua.globals().obj = lua.table_from(obj, recursive=True)
     answer = lua.execute(script)
     return answer.status, answer.message
+
+
+BY_FLUX = {"Progressing": "InProgress", "Suspended": "Current", "Healthy": "Current", "Degraded": "Failed"}
+"""What Flux makes of a job, by what Argo CD does."""
+
+
+def flux_health(obj: dict[str, Any]) -> str:
+    """As Flux evaluates them: the first that is true, with the fields of the object as variables."""
+    entry = EXPRESSIONS[obj["apiVersion"], obj["kind"]]
+    return next((word for word in ("failed", "current") if cel.evaluate(entry[word], obj)), "inProgress")
 
 
 def script_of(resource: Resource) -> str:
@@ -96,15 +113,26 @@ def test_the_shipped_scripts_are_one():
     [each for each in KINDS if (each.group, each.kind) not in BY_ARGO_CD],
     ids=lambda each: f"{each.kind}.{each.group}.{each.version}",
 )
-def test_the_shipped_script_reads_every_kind_in_every_state_and_flux_waits_for_none(admin, client, resource):
-    script, by_flux = script_of(resource), set()
+def test_the_shipped_script_reads_every_kind_in_every_state_and_flux_waits_by_its_expressions(admin, client, resource):
+    script, by_flux, generic = script_of(resource), [], set()
 
     def read(obj):
-        by_flux.add(flux_generic(obj))
+        generic.add(flux_generic(obj))
+        by_flux.append(flux_health(obj))
         return health(script, obj)[0]
 
     assert in_every_state(resource, client(), read) == EXPECTED
-    assert by_flux == {"Current"}
+    assert [word[0].upper() + word[1:] for word in by_flux] == [BY_FLUX[EXPECTED[state]] for state in JobState]
+    assert generic == {"Current"}
+
+
+def test_the_expressions_of_flux_are_there_for_every_kind_and_are_one(admin, client):
+    spark = next(each for each in KINDS if each.kind == "SparkApplication")
+    by_flux = in_every_state(spark, client(), flux_health)
+    assert {word[0].upper() + word[1:] for word in by_flux.values()} == {*BY_FLUX.values()}
+    own = {(each.api_version, each.kind) for each in KINDS} - {("batch/v1", "Job")}
+    assert EXPRESSIONS.keys() == own
+    assert len({(entry["failed"], entry["current"]) for entry in EXPRESSIONS.values()}) == 1
 
 
 def test_the_shipped_script_gives_the_reason_of_the_fleet(admin, client):
