@@ -16,7 +16,7 @@ from fleet.services.authorization import access
 from jobs.services.inspect import gpu_links, gpu_map
 
 
-class PodOnNodeSerializer(serializers.Serializer[Any]):
+class JobOnNodeSerializer(serializers.Serializer[Any]):
     """``id`` and names are empty for a job of a namespace that the caller may not read."""
 
     id = serializers.SerializerMethodField(help_text="of the job")
@@ -24,12 +24,19 @@ class PodOnNodeSerializer(serializers.Serializer[Any]):
     namespace = serializers.CharField(source="job.namespace", default="")
     name = serializers.CharField(source="job.name", default="")
     queue = serializers.CharField(source="job.leaf", default="")
-    role = serializers.CharField()
-    index = serializers.IntegerField()
     gpus = serializers.IntegerField()
 
-    def get_id(self, pod: gpu_map.PodOnNode) -> str:
-        return str(pod.job.uid) if pod.job else ""
+    def get_id(self, row: gpu_map.PodOnNode | gpu_map.HoldOnNode) -> str:
+        return str(row.job.uid) if row.job else ""
+
+
+class PodOnNodeSerializer(JobOnNodeSerializer):
+    role = serializers.CharField()
+    index = serializers.IntegerField()
+
+
+class HoldOnNodeSerializer(JobOnNodeSerializer):
+    """GPUs that are kept for a job whose pods are not on the node yet."""
 
 
 class NodeGpusSerializer(serializers.Serializer[Any]):
@@ -41,6 +48,7 @@ class NodeGpusSerializer(serializers.Serializer[Any]):
     gpus = serializers.IntegerField()
     requested = serializers.IntegerField(help_text="by all pods, Convoy's and others")
     pods = PodOnNodeSerializer(many=True)
+    holds = HoldOnNodeSerializer(many=True)
 
 
 class GpuMapSerializer(serializers.Serializer[Any]):

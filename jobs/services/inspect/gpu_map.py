@@ -3,8 +3,8 @@
 Reads what the members showed. Pods of others are a number only: what a node is asked for beyond the fleet's own pods.
 """
 
-from collections import defaultdict
-from collections.abc import Container
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from fleet.core import devices
 from fleet.core.prices import MODEL_LABELS
-from fleet.models import Cluster, Node, Pod
+from fleet.models import Cluster, Hold, Node, Pod
 from jobs import snapshot
 from jobs.models import Job
 
@@ -31,6 +31,14 @@ class PodOnNode:
     gpus: int
 
 
+@dataclass(frozen=True, slots=True)
+class HoldOnNode:
+    """GPUs of a node that are held for a job whose pods are not there yet. ``job`` as of a pod."""
+
+    job: Job | None
+    gpus: int
+
+
 @dataclass(slots=True)
 class NodeGpus:
     name: str
@@ -41,6 +49,7 @@ class NodeGpus:
     gpus: int
     requested: int
     pods: list[PodOnNode] = field(default_factory=list)
+    holds: list[HoldOnNode] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -57,7 +66,10 @@ def of_cluster(cluster: Cluster, namespaces: Container[str] | None) -> list[Node
     rows = [node for node in Node.objects.filter(cluster=cluster).order_by("name") if devices.count(node.allocatable)]
     nodes = {node.name: _node(node) for node in rows[:NODES]}
     pods = Pod.objects.filter(cluster=cluster, phase__in=snapshot.LIVE).exclude(node="")
-    jobs = _jobs(pods)
+    holds = Hold.objects.filter(cluster=cluster, released_at__isnull=True)
+    jobs = _jobs(pods, holds)
+    shown = {uid: job for uid, job in jobs.items() if namespaces is None or job.namespace in namespaces}
+    placed: Counter[tuple[UUID, str]] = Counter()
     for uid, role, index, node in pods.order_by("job_uid", "role", "index").values_list(
         "job_uid", "role", "index", "node"
     ):
@@ -66,9 +78,21 @@ def of_cluster(cluster: Cluster, namespaces: Container[str] | None) -> list[Node
             continue
         gpus = next((devices.count(each["request"]) for each in job.roles if each["name"] == role), 0)
         if gpus:
-            shown = job if namespaces is None or job.namespace in namespaces else None
-            nodes[node].pods.append(PodOnNode(shown, role, index, gpus))
+            placed[uid, node] += gpus
+            nodes[node].pods.append(PodOnNode(shown.get(uid), role, index, gpus))
+    for uid, on_nodes in holds.order_by("job_uid", "attempt").values_list("job_uid", "nodes"):
+        for node, gpus in _held(on_nodes):
+            coming = gpus - placed[uid, node]
+            if coming > 0 and node in nodes:
+                nodes[node].holds.append(HoldOnNode(shown.get(uid), coming))
     return sorted(nodes.values(), key=lambda node: (node.domain, node.name))
+
+
+def _held(on_nodes: list[tuple[dict[str, int], list[str]]]) -> Iterator[tuple[str, int]]:
+    """Node by node, the GPUs that a hold keeps there, those of pods that have come included."""
+    for amounts, names in on_nodes:
+        if gpus := devices.count(amounts):
+            yield from ((name, gpus) for name in names)
 
 
 def models() -> list[GpuModel]:
@@ -100,10 +124,9 @@ def _node(row: Node) -> NodeGpus:
     )
 
 
-def _jobs(pods: QuerySet[Pod]) -> dict[UUID, Job]:
-    rows = Job.objects.filter(uid__in=pods.order_by().values("job_uid")).only(
-        "uid", "kind", "namespace", "name", "state", "leaf", "roles"
-    )
+def _jobs(pods: QuerySet[Pod], holds: QuerySet[Hold]) -> dict[UUID, Job]:
+    there = pods.order_by().values("job_uid").union(holds.order_by().values("job_uid"))
+    rows = Job.objects.filter(uid__in=there).only("uid", "kind", "namespace", "name", "state", "leaf", "roles")
     return {job.uid: job for job in rows}
 
 

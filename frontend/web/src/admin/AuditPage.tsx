@@ -22,7 +22,7 @@ import classes from './admin.module.css';
 import { auditEntryQuery, auditQuery } from './queries.ts';
 
 export default function AuditPage() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const list = useListState();
   const [open, setOpen] = useState<AuditLine | null>(null);
   const { namespace, cluster } = useScope();
@@ -30,14 +30,14 @@ export default function AuditPage() {
   const { data, error, refetch } = useQuery(auditQuery(query));
   return (
     <>
-      <PageHeader title={t('audit.title')} note={data && t('audit.count', { count: data.count })}>
-        <SettledInput label={t('audit.search')} value={list.search} onSettle={(search) => list.set({ search })} />
-        <SettledInput label={t('audit.actor')} value={list.get('actor')} onSettle={(actor) => list.set({ actor })} />
+      <PageHeader title={t('deferred:audit.title')} note={data && t('deferred:audit.count', { count: data.count })}>
+        <SettledInput label={t('deferred:audit.search')} value={list.search} onSettle={(search) => list.set({ search })} />
+        <SettledInput label={t('deferred:audit.actor')} value={list.get('actor')} onSettle={(actor) => list.set({ actor })} />
         <CopyAs commands={commandsOfAudit(query)} />
       </PageHeader>
       <Panel flush>
         {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
-        {data?.count === 0 && <Empty title={t('audit.none')} icon={History} />}
+        {data?.count === 0 && <Empty title={t('deferred:audit.none')} icon={History} />}
         {!(error && !data) && data?.count !== 0 && <Lines rows={data?.results} onOpen={setOpen} />}
         {data && <Pager page={list.page} pageSize={PAGE_SIZE} count={data.count} onPage={(page) => list.set({ page: String(page) })} />}
       </Panel>
@@ -47,33 +47,33 @@ export default function AuditPage() {
 }
 
 function Lines({ rows, onOpen }: { rows: AuditLine[] | undefined; onOpen: (line: AuditLine) => void }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
     <DataTable
-      caption={t('audit.title')}
+      caption={t('deferred:audit.title')}
       rows={rows}
       rowKey={({ id }) => String(id)}
       columns={[
         { id: 'at', header: t('events.at'), width: '110px', cell: ({ at }) => <Age since={at} ago /> },
-        { id: 'actor', header: t('audit.actor'), cell: ({ actor }) => actor },
-        { id: 'door', header: t('audit.door'), cell: ({ door }) => door },
+        { id: 'actor', header: t('deferred:audit.actor'), cell: ({ actor }) => actor },
+        { id: 'door', header: t('deferred:audit.door'), cell: ({ door }) => door },
         {
           id: 'verb',
-          header: t('audit.did'),
+          header: t('deferred:audit.did'),
           cell: (line) => (
             <UnstyledButton className={classes['open']} onClick={() => onOpen(line)}>
               {`${line.verb} ${line.kind} ${[line.namespace, line.name].filter(Boolean).join('/')}`}
             </UnstyledButton>
           ),
         },
-        { id: 'outcome', header: t('audit.outcome'), cell: ({ outcome }) => outcome },
+        { id: 'outcome', header: t('deferred:audit.outcome'), cell: ({ outcome }) => outcome },
       ]}
     />
   );
 }
 
 function Entry({ line, onClose }: { line: AuditLine; onClose: () => void }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { data } = useQuery(auditEntryQuery(line.id));
   const fields = [...new Set([...Object.keys(data?.before ?? {}), ...Object.keys(data?.after ?? {})])];
   const text = (value: unknown) => (value === undefined ? '–' : JSON.stringify(value, null, 1));
@@ -82,14 +82,14 @@ function Entry({ line, onClose }: { line: AuditLine; onClose: () => void }) {
       <p className="cv-soft">{[line.request, line.address].filter(Boolean).join(' · ')}</p>
       <ServerText text={line.message ?? ''} />
       <DataTable
-        caption={t('audit.changes')}
+        caption={t('deferred:audit.changes')}
         rows={data ? fields : undefined}
         rowKey={(field) => field}
         columns={[
-          { id: 'field', header: t('audit.field'), cell: (field) => field },
+          { id: 'field', header: t('deferred:audit.field'), cell: (field) => field },
           ...(['before', 'after'] as const).map((side) => ({
             id: side,
-            header: t(`audit.${side}`),
+            header: t(`deferred:audit.${side}`),
             cell: (field: string) => <pre className={classes['value']}>{text(data?.[side]?.[field])}</pre>,
           })),
         ]}

@@ -15,11 +15,11 @@ import { commandsOfSystem } from './commands.ts';
 import { healthQuery } from './queries.ts';
 
 export default function SystemPage() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { data, error, refetch } = useQuery(healthQuery);
   return (
     <>
-      <PageHeader title={t('system.title')} note={data && t(data.ok ? 'system.well' : 'system.unwell')}>
+      <PageHeader title={t('deferred:system.title')} note={data && t(data.ok ? 'deferred:system.well' : 'deferred:system.unwell')}>
         <CopyAs commands={commandsOfSystem()} />
       </PageHeader>
       <Panel flush>
@@ -27,17 +27,17 @@ export default function SystemPage() {
         {!data && !error && <Skeleton height={220} />}
         {data && (
           <DataTable
-            caption={t('system.title')}
+            caption={t('deferred:system.title')}
             rows={data.checks}
             rowKey={({ name }) => name}
             columns={[
-              { id: 'part', header: t('system.part'), width: '30%', cell: ({ name }) => name },
+              { id: 'part', header: t('deferred:system.part'), width: '30%', cell: ({ name }) => name },
               { id: 'state', header: t('fleet.state'), width: '20%', cell: ({ ok }) => <Wellness ok={ok} /> },
               {
                 id: 'detail',
-                header: t('system.detail'),
+                header: t('deferred:system.detail'),
                 cell: ({ detail, age_s: age }) =>
-                  detail ? <ServerText text={detail} /> : (typeof age === 'number' ? t('system.heard', { seconds: Math.round(age) }) : '–'),
+                  detail ? <ServerText text={detail} /> : (typeof age === 'number' ? t('deferred:system.heard', { seconds: Math.round(age) }) : '–'),
               },
             ]}
           />
@@ -48,6 +48,6 @@ export default function SystemPage() {
 }
 
 function Wellness({ ok }: { ok: boolean }) {
-  const { t } = useTranslation();
-  return <StateBadge tone={ok ? 'good' : 'bad'} icon={ok ? CircleCheck : CircleX} label={t(ok ? 'system.ok' : 'system.bad')} />;
+  const { t } = useTranslation(['translation', 'deferred']);
+  return <StateBadge tone={ok ? 'good' : 'bad'} icon={ok ? CircleCheck : CircleX} label={t(ok ? 'deferred:system.ok' : 'deferred:system.bad')} />;
 }

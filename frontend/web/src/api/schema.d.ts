@@ -3178,6 +3178,20 @@ export interface components {
             role: components["schemas"]["RoleEnum"];
             namespace?: string;
         };
+        /** @description GPUs that are kept for a job whose pods are not on the node yet. */
+        HoldOnNode: {
+            /** @description of the job */
+            readonly id: string;
+            /** @default  */
+            kind: string;
+            /** @default  */
+            namespace: string;
+            /** @default  */
+            name: string;
+            /** @default  */
+            queue: string;
+            gpus: number;
+        };
         ImpersonationRequest: {
             /** @description whether the member is asked in the names of persons, so that its own RBAC and audit see them */
             on: boolean;
@@ -3809,6 +3823,7 @@ export interface components {
             /** @description by all pods, Convoy's and others */
             requested: number;
             pods: components["schemas"]["PodOnNode"][];
+            holds: components["schemas"]["HoldOnNode"][];
         };
         /** @description Why a node takes no new pods of one job, and until when. */
         NodeJobExclusion: {
@@ -4426,9 +4441,9 @@ export interface components {
             name: string;
             /** @default  */
             queue: string;
+            gpus: number;
             role: string;
             index: number;
-            gpus: number;
         };
         /**
          * @description * `privileged` - privileged

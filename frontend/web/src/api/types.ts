@@ -54,6 +54,7 @@ export type QuotaDifference = Schemas['Difference'];
 export type GpuModel = Schemas['GpuModel'];
 export type GpuMap = Schemas['GpuMap'];
 export type NodeGpus = Schemas['NodeGpus'];
+export type HoldOnNode = Schemas['HoldOnNode'];
 export type PodOnNode = Schemas['PodOnNode'];
 export type Check = Schemas['Check'];
 export type Checks = Schemas['Checks'];

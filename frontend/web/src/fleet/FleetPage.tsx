@@ -2,6 +2,7 @@
 import { Button, SegmentedControl, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Network, Plus, SearchX } from 'lucide-react';
+import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 
@@ -26,6 +27,10 @@ import { Ticker } from './Ticker.tsx';
 import { totalsOf } from './totals.ts';
 import classes from './FleetPage.module.css';
 
+const FleetGpuMap = lazy(async () => ({ default: (await import('./FleetGpuMap.tsx')).FleetGpuMap }));
+
+const VIEWS = ['cards', 'table', 'gpus'] as const;
+
 export default function FleetPage() {
   const { t } = useTranslation();
   const [params] = useSearchParams();
@@ -34,7 +39,7 @@ export default function FleetPage() {
   const { data, error, refetch } = useQuery(clustersQuery);
   const waiting = useQuery(jobCountQuery('Queued', scope));
   const running = useQuery(jobCountQuery('Running', scope));
-  const view = params.get('view') === 'table' ? 'table' : 'cards';
+  const view = VIEWS.find((each) => each === params.get('view')) ?? 'cards';
   const clusters = data?.results.filter(({ name }) => !scope.cluster || name === scope.cluster);
   return (
     <>
@@ -47,10 +52,11 @@ export default function FleetPage() {
           size="xs"
           aria-label={t('fleet.view')}
           value={view}
-          onChange={(next) => change({ view: next === 'table' ? next : '' }, { replace: true })}
+          onChange={(next) => change({ view: next === 'cards' ? '' : next }, { replace: true })}
           data={[
             { value: 'cards', label: t('fleet.cards') },
             { value: 'table', label: t('fleet.table') },
+            { value: 'gpus', label: t('gpus.title') },
           ]}
         />
       </PageHeader>
@@ -77,7 +83,13 @@ export default function FleetPage() {
             <Moves />
             <Ticker />
           </div>
-          {view === 'table' ? <ClusterTable clusters={clusters} /> : <Cards clusters={clusters} />}
+          {view === 'table' && <ClusterTable clusters={clusters} />}
+          {view === 'cards' && <Cards clusters={clusters} />}
+          {view === 'gpus' && (
+            <Suspense fallback={<Skeleton height={200} radius={8} aria-busy />}>
+              <FleetGpuMap clusters={clusters} />
+            </Suspense>
+          )}
         </>
       )}
     </>

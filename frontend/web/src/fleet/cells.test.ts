@@ -1,27 +1,42 @@
 import { expect, test } from 'vitest';
 
 import type { NodeGpus, PodOnNode } from '../api/types.ts';
-import { byDomain, cellsOf, hueOf, largestGangs } from './cells.ts';
+import { byDomain, type Cell, cellsOf, largestGangs, legendOf, REST } from './cells.ts';
 
 const pod = (id: string, gpus: number): PodOnNode => ({
   id, kind: 'Job', namespace: 'vision', name: id, queue: 'root/vision', role: 'Worker', index: 0, gpus,
 });
 const node = (gpus: number, requested: number, pods: PodOnNode[] = [], more: Partial<NodeGpus> = {}): NodeGpus => ({
-  name: 'n', model: '', domain: 'a', ready: true, unschedulable: false, gpus, requested, pods, ...more,
+  name: 'n', model: '', domain: 'a', ready: true, unschedulable: false, gpus, requested, pods, holds: [], ...more,
 });
 const looks = (shown: NodeGpus) => cellsOf(shown, 'job').map(({ look }) => look[0]).join('');
 
-test('a node has its pods, then strangers, then what is free', () => {
+test('a node has its pods, then strangers, then what is held, then what is free', () => {
   expect(looks(node(8, 5, [pod('a', 2), pod('b', 1)]))).toBe('pppssfff');
+  expect(looks(node(8, 3, [pod('a', 2)], { holds: [pod('b', 2)] }))).toBe('ppshhfff');
   expect(looks(node(2, 4, [pod('a', 4)]))).toBe('pp');
+  expect(looks(node(2, 2, [pod('a', 2)], { holds: [pod('b', 9)] }))).toBe('pp');
   expect(looks(node(2, 0, [], { ready: false }))).toBe('oo');
+});
+
+test('a pod whose job the reader may not see is a stranger', () => {
+  expect(looks(node(2, 1, [pod('', 1)]))).toBe('sf');
 });
 
 test('cells are coloured by what is asked', () => {
   const [cell] = cellsOf(node(1, 1, [pod('a', 1)]), 'queue');
   expect(cell!.key).toBe('root/vision');
   expect(cellsOf(node(2, 1, [pod('a', 1)]), 'fragments')[1]!.key).toBe('fragment');
-  expect(hueOf('llama')).toBe(hueOf('llama'));
+});
+
+test('the legend names the largest first, ten of them in colours of their own', () => {
+  const cells = Array.from({ length: 14 }, (_, i) => cellsOf(node(20, 14, [pod(`job-${String(i)}`, 14 - i)]), 'job')).flat();
+  const legend = legendOf(cells, 'job');
+  expect(legend.map(({ gpus }) => gpus).slice(0, 3)).toEqual([14, 13, 12]);
+  expect(new Set(legend.slice(0, 10).map(({ hue }) => hue)).size).toBe(10);
+  expect(legend.slice(10).map(({ hue }) => hue)).toEqual([REST, REST, REST, REST]);
+  const own = legend.at(0)!;
+  expect(legendOf(cells.filter(({ key }: Cell) => key === own.key), 'job')).toMatchObject([{ label: 'vision/job-0', gpus: 14 }]);
 });
 
 test('says how large a gang fits now, node by node', () => {
@@ -32,6 +47,7 @@ test('says how large a gang fits now, node by node', () => {
     { size: 4, pods: 1 },
     { size: 8, pods: 0 },
   ]);
+  expect(largestGangs([node(8, 0, [], { holds: [pod('a', 6)] })])[0]).toEqual({ size: 1, pods: 2 });
 });
 
 test('nodes stand under their switch', () => {

@@ -1,38 +1,79 @@
-/** A node's GPUs as cells: which pod is on each, which are taken by strangers, which are free. And what still fits. Pure. */
-import type { NodeGpus, PodOnNode } from '../api/types.ts';
+/** A node's GPUs as cells: which pod is on each, which are held, taken by strangers or free; their colours; what still fits. Pure. */
+import type { HoldOnNode, NodeGpus, PodOnNode } from '../api/types.ts';
 
 export type ColourBy = 'job' | 'queue' | 'namespace' | 'fragments';
 
+export type Occupant = HoldOnNode & Partial<Pick<PodOnNode, 'role' | 'index'>>;
+
 export interface Cell {
-  look: 'pod' | 'stranger' | 'free' | 'off';
-  pod: PodOnNode | null;
+  look: 'pod' | 'held' | 'stranger' | 'free' | 'off';
+  pod: Occupant | null;
   /** Cells of one key have one colour; empty for cells without an owner. */
   key: string;
 }
 
+/** Colours that are told apart; owners beyond them share one more. */
 export const HUES = 10;
+export const REST = HUES;
 
 export function cellsOf(node: NodeGpus, by: ColourBy): Cell[] {
   if (!node.ready) return Array.from({ length: node.gpus }, () => ({ look: 'off', pod: null, key: '' }));
-  const free = Math.max(node.gpus - node.requested, 0);
-  const ours: Cell[] = node.pods.flatMap((pod) =>
-    Array.from({ length: pod.gpus }, (): Cell => ({ look: 'pod', pod, key: keyOf(pod, by) })),
-  );
+  const free = freeOf(node);
+  const ours = node.pods.flatMap((pod) => cellsOfOne(pod, 'pod', by));
+  const held = node.holds.flatMap((hold) => cellsOfOne(hold, 'held', by));
   const cells = ours.slice(0, node.gpus);
-  while (cells.length < node.gpus - free) cells.push({ look: 'stranger', pod: null, key: '' });
+  while (cells.length < node.gpus - free - held.length) cells.push({ look: 'stranger', pod: null, key: '' });
+  cells.push(...held.slice(0, node.gpus - cells.length));
   // What is left of a node that is partly taken is a fragment: too little for a pod that asks for the whole node.
   const fragment = by === 'fragments' && free > 0 && free < node.gpus ? 'fragment' : '';
   while (cells.length < node.gpus) cells.push({ look: 'free', pod: null, key: fragment });
   return cells;
 }
 
-function keyOf(pod: PodOnNode, by: ColourBy): string {
-  if (by === 'fragments') return '';
-  return { job: pod.id, queue: pod.queue, namespace: pod.namespace }[by];
+function cellsOfOne(pod: Occupant, look: 'pod' | 'held', by: ColourBy): Cell[] {
+  // Of a namespace that the reader may not see it has no name.
+  const cell: Cell = pod.id !== '' ? { look, pod, key: keyOf(pod, by) } : { look: look === 'pod' ? 'stranger' : look, pod: null, key: '' };
+  return Array.from({ length: pod.gpus }, () => cell);
 }
 
-/** The same key has the same colour on every page and every day. */
-export function hueOf(key: string): number {
+/** Neither asked for by a pod nor held for one that comes. */
+export function freeOf({ ready, gpus, requested, holds }: NodeGpus): number {
+  return ready ? Math.max(gpus - requested - holds.reduce((all, hold) => all + hold.gpus, 0), 0) : 0;
+}
+
+function keyOf(pod: Occupant, by: ColourBy): string {
+  if (by === 'fragments') return '';
+  return { job: pod.id, queue: pod.queue || '–', namespace: pod.namespace }[by];
+}
+
+export interface LegendEntry {
+  key: string;
+  label: string;
+  gpus: number;
+  hue: number;
+}
+
+/** Owners of what is on screen, the largest first, no two of the first ten in one colour; an owner keeps its colour if it can. */
+export function legendOf(cells: Cell[], by: ColourBy): LegendEntry[] {
+  const owners = new Map<string, LegendEntry>();
+  for (const { key, pod } of cells) {
+    if (key === '' || !pod) continue;
+    const entry = owners.get(key) ?? { key, label: by === 'job' ? `${pod.namespace}/${pod.name}` : key, gpus: 0, hue: REST };
+    entry.gpus += 1;
+    owners.set(key, entry);
+  }
+  const entries = [...owners.values()].sort((a, b) => b.gpus - a.gpus || a.label.localeCompare(b.label));
+  const taken = new Set<number>();
+  for (const entry of entries.slice(0, HUES)) {
+    let hue = hueOf(entry.key);
+    while (taken.has(hue)) hue = (hue + 1) % HUES;
+    taken.add(hue);
+    entry.hue = hue;
+  }
+  return entries;
+}
+
+function hueOf(key: string): number {
   let hash = 0;
   for (const letter of key) hash = (hash * 31 + letter.charCodeAt(0)) % 1_000_003;
   return hash % HUES;
@@ -47,7 +88,7 @@ export interface Fit {
 
 /** The largest gang of each usual size of pod that would find room now. */
 export function largestGangs(nodes: NodeGpus[]): Fit[] {
-  const frees = nodes.filter(({ ready, unschedulable }) => ready && !unschedulable).map((node) => Math.max(node.gpus - node.requested, 0));
+  const frees = nodes.filter(({ unschedulable }) => !unschedulable).map(freeOf);
   const widest = Math.max(0, ...nodes.map(({ gpus }) => gpus));
   return [1, 2, 4, 8, 16]
     .filter((size) => size <= widest)

@@ -1,4 +1,6 @@
 /** The first look at a job: why it waits, cluster by cluster, its pods, its facts and its gang. */
+import { Skeleton } from '@mantine/core';
+import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import type { JobDetail } from '../api/types.ts';
@@ -11,6 +13,8 @@ import { RoleTable } from './RoleTable.tsx';
 import { Verdicts } from './VerdictTable.tsx';
 import { WhyWaiting } from './WhyWaiting.tsx';
 import classes from './JobPage.module.css';
+
+const Relations = lazy(async () => ({ default: (await import('./Relations.tsx')).Relations }));
 
 export function JobOverview({ job }: { job: JobDetail }) {
   const { t } = useTranslation();
@@ -25,6 +29,9 @@ export function JobOverview({ job }: { job: JobDetail }) {
           <Panel title={t('job.pods')} flush>
             <JobPods job={job} />
           </Panel>
+          <Suspense fallback={<Skeleton height={120} radius={8} aria-busy />}>
+            <Relations job={job} />
+          </Suspense>
         </div>
         <div className={classes['main']}>
           <Panel title={t('job.summary')}>

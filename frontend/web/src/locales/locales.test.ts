@@ -36,6 +36,14 @@ describe.each([
   });
 });
 
+/** One word for one thing: what the other texts call by another word. Names of kinds and commands stay as they are. */
+test.each([
+  ['zh-CN', [zh, deferredZh], /任务/],
+  ['id', [id, deferredId], /(?<![\w{./`-])(jobs?|clusters?|queues?)(?![\w}/])/i],
+])('%s keeps to its glossary', (_, parts, former) => {
+  for (const texts of parts) for (const [key, text] of flat(texts)) expect(text, key).not.toMatch(former);
+});
+
 test.each([
   [['fr', 'zh-TW'], 'zh-CN'],
   [['id-ID', 'en'], 'id'],

@@ -1,5 +1,5 @@
 /** Submitting: a form and the file it writes, side by side, with what the fleet would do about it before anything is sent. */
-import { Select } from '@mantine/core';
+import { Button, FileButton, Select } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Send } from 'lucide-react';
@@ -70,6 +70,13 @@ export default function SubmitPage() {
           allowDeselect={false}
           searchable
         />
+        <FileButton accept=".yaml,.yml,.json" onChange={(file) => void file?.text().then(setText)}>
+          {(button) => (
+            <Button {...button} size="xs" variant="default">
+              {t('deferred:submit.file')}
+            </Button>
+          )}
+        </FileButton>
         <CopyAs commands={COMMANDS} />
         <ActionButton
           size="xs"

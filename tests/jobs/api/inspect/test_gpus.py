@@ -41,6 +41,29 @@ def test_it_names_no_job_of_a_namespace_one_may_not_read(as_viewer, busy):
     assert (pod["id"], pod["name"], pod["queue"], pod["gpus"]) == ("", "", "", 3)
 
 
+def hold(job, *, gpus, nodes=("node",)):
+    held = {GPU: gpus, "pods": 1}
+    job.cluster.holds.create(
+        job_uid=job.uid, attempt=1, amounts=held, nodes=[[held, list(nodes)]], pods=1, made_at=job.created_at
+    )
+
+
+def test_it_shows_what_is_held_for_pods_that_are_not_there_yet(as_admin, busy):
+    hold(busy, gpus=5)
+    [held] = as_admin.get("/api/v1/gpus/north/").json()["nodes"][0]["holds"]
+    assert (held["id"], held["name"], held["gpus"]) == (str(busy.uid), "llama", 5 - 3)
+    busy.cluster.holds.update(released_at=busy.created_at)
+    assert as_admin.get("/api/v1/gpus/north/").json()["nodes"][0]["holds"] == []
+
+
+def test_it_holds_nothing_twice_and_names_no_hidden_job(as_viewer, busy):
+    hold(busy, gpus=3)
+    assert as_viewer.get("/api/v1/gpus/north/").json()["nodes"][0]["holds"] == []
+    busy.cluster.pods.all().delete()
+    [held] = as_viewer.get("/api/v1/gpus/north/").json()["nodes"][0]["holds"]
+    assert (held["id"], held["name"], held["gpus"]) == ("", "", 3)
+
+
 def test_it_leaves_out_pods_whose_job_is_gone(as_admin, busy):
     busy.cluster.pods.update(job_uid=uuid.uuid4())
     assert as_admin.get("/api/v1/gpus/north/").json()["nodes"][0]["pods"] == []
