@@ -6,7 +6,7 @@ from celery import shared_task
 
 from fleet.db import clock
 from jobs.services.dispatch import pushing
-from jobs.services.follow import diagnosing, notices, volume_nodes
+from jobs.services.follow import diagnosing, notices, runtime_facts, volume_nodes
 from jobs.services.follow import sweep as sweeping
 from jobs.services.follow.timeouts import health
 from jobs.services.scheduling import loop
@@ -43,6 +43,11 @@ def diagnose(job_uid: str, attempt: int) -> None:
 @shared_task(name="jobs.read_volume")
 def read_volume(location: int) -> None:
     volume_nodes.read(location, clock.now())
+
+
+@shared_task(name="jobs.read_runtime")
+def read_runtime(job_uid: str, attempt: int) -> None:
+    runtime_facts.run(UUID(job_uid), attempt, clock.now())
 
 
 @shared_task(name="jobs.reclaim")

@@ -23,6 +23,10 @@ class ExclusionReason(StrEnum):
     """It failed several times within a while, by the member's word."""
     NODE_PROBLEM = "NodeProblem"
     """Its own conditions or taints say that it is faulty (`fleet.core.node_problems`)."""
+    NODE_CHECK = "NodeCheck"
+    """It failed the check that a runtime makes of its nodes, by the log of the job: believed for that job only."""
+    STRAGGLER = "Straggler"
+    """It was far slower than the others in that check, and its job is not to run with such nodes."""
     OPERATOR = "Operator"
 
 

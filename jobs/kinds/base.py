@@ -145,6 +145,8 @@ class Kind(Protocol):
     """Whether the kind's operator makes the group its pods start in."""
     phase_words: Mapping[str, Mapping[Phase, tuple[str, ...]]] = {}
     """By path in the status where the kind says how it stands: its words for each phase, the usual one first; "": none."""
+    replaces_pods: bool = False
+    """Whether its runtime deletes a pod that has failed and makes another, while the job runs on."""
     phase_conditions: Mapping[Phase, str] = {phase: phase.value for phase in Phase}
     """The conditions of the fleet's status that state a phase; a phase has none where that would mislead upstream's clients."""
     ends_pods: bool = True

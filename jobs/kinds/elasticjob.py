@@ -54,6 +54,7 @@ class ElasticJob(Kind):
         | {Phase.CREATED: ("Created", "Pending"), Phase.RESTARTING: ("Running",)}
     }
     ends_pods = False
+    replaces_pods = True
     ended_last = _MASTER
 
     def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:

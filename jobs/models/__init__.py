@@ -10,7 +10,7 @@ from jobs.models.job import Job
 from jobs.models.notice import Notice
 from jobs.models.policy import Policy
 from jobs.models.preserved_state import PreservedState
-from jobs.models.progress import Progress
+from jobs.models.progress import Progress, RuntimeFact
 from jobs.models.series import Series, SeriesPoint, SeriesProgress
 from jobs.models.usage_span import UsageSpan
 from jobs.models.use import DeletedUse
@@ -30,6 +30,7 @@ __all__ = [
     "Policy",
     "PreservedState",
     "Progress",
+    "RuntimeFact",
     "Series",
     "SeriesPoint",
     "SeriesProgress",

@@ -146,6 +146,10 @@ class Attempt(models.Model):
     log_due_at = models.DateTimeField(null=True, blank=True)
     """When the logs of its pods are to be read, at the earliest; null: there is nothing to read."""
     log_tries = models.PositiveSmallIntegerField(default=0, db_default=0)
+    facts_due_at = models.DateTimeField(null=True, blank=True)
+    """When what its runtime says is to be read again; null: it says nothing, or all has been read."""
+    facts_of = models.JSONField(null=True, blank=True)
+    """UIDs of the failed pods that the last look has read."""
 
     incident = models.ForeignKey(
         "jobs.Incident", null=True, blank=True, on_delete=models.SET_NULL, related_name="attempts", db_index=False
@@ -167,6 +171,9 @@ class Attempt(models.Model):
             ),
             models.Index(
                 fields=["log_due_at"], condition=models.Q(log_due_at__isnull=False), name="attempts_to_diagnose"
+            ),
+            models.Index(
+                fields=["facts_due_at"], condition=models.Q(facts_due_at__isnull=False), name="attempts_to_follow"
             ),
             models.Index(fields=["incident"], condition=models.Q(incident__isnull=False), name="attempts_of_incident"),
             models.Index(

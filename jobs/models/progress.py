@@ -1,4 +1,4 @@
-"""What jobs report of their own progress: a row for each job that does, of its latest report."""
+"""What jobs report of themselves: a row of the latest progress of each job, and one for each fact that its runtime has said."""
 
 from django.db import models
 
@@ -33,3 +33,26 @@ class Progress(models.Model):
 
     def __str__(self) -> str:
         return f"step {self.step} of {self.total}"
+
+
+class RuntimeFact(models.Model):
+    """A tenant's words: shown, and at most a reason to keep its own job off a node."""
+
+    KEPT = 500
+    """Rows of one job, the latest."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="runtime_facts", db_index=False)
+    attempt = models.PositiveIntegerField()
+    key = models.CharField(max_length=40)
+    """The same for the same line, however often it is read (`jobs.runtime.fact.by_key`)."""
+    at = models.DateTimeField()
+    data = models.JSONField()
+    """As `jobs.runtime.fact.Fact.as_json` has it."""
+
+    class Meta:
+        ordering = ["at", "pk"]
+        constraints = [models.UniqueConstraint(fields=["job", "attempt", "key"], name="runtime_fact_once")]
+        indexes = [models.Index(fields=["job", "at"], name="runtime_facts_by_time")]
+
+    def __str__(self) -> str:
+        return f"{self.data.get('kind')} of {self.job_id}#{self.attempt}"

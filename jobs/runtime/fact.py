@@ -1,8 +1,11 @@
 """One thing that a runtime says in its log: of bounded size, whatever the line was."""
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
+from hashlib import sha256
 from typing import Any
 
 
@@ -48,5 +51,41 @@ class Fact:
     """Whether all shards of the checkpoint are there, so that a training may begin from it."""
     message: str = ""
 
+    @property
+    def mark(self) -> str:
+        """The same for the same line, however often it is read, also when the step of a checkpoint has become certain."""
+        at = self.at.isoformat() if self.at else ""
+        step = "" if self.tier == "memory" else self.step
+        parts = (
+            self.pod,
+            self.kind,
+            at,
+            self.tier,
+            step,
+            self.shard,
+            self.rank,
+            self.round,
+            self.restarts,
+            self.message,
+        )
+        return "|".join(map(str, parts))
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Fact":
+        at = stored.get("at")
+        known = {**stored, "kind": Kind(stored["kind"]), "at": datetime.fromisoformat(at) if at else None}
+        return cls(**known)
+
     def as_json(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value not in (None, "")}
+
+
+def by_key(facts: Iterable[Fact]) -> dict[str, Fact]:
+    """The facts by a key that stays when their logs are read again. Lines that are alike in everything are counted."""
+    seen: Counter[str] = Counter()
+    keyed = {}
+    for fact in facts:
+        mark = fact.mark
+        keyed[sha256(f"{seen[mark]}|{mark}".encode("utf-8", "replace")).hexdigest()[:40]] = fact
+        seen[mark] += 1
+    return keyed

@@ -5,6 +5,7 @@ torchrun and dlrover write one JSON object a line if the environment asks for it
 ``convoy_runtime`` writes its own. A tenant writes its own log: what it says is shown, and at most keeps its own job off a node.
 """
 
+import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -15,10 +16,18 @@ from jobs.runtime import dlrover, lines
 from jobs.runtime.fact import Fact, Kind
 from jobs.runtime.lines import mapping, number, seconds, text
 
-__all__ = ["MOST", "Fact", "Kind", "read"]
+__all__ = ["MOST", "Fact", "Kind", "are_written", "read"]
 
 MOST = 200
 """Facts that are kept of one log, the latest."""
+
+
+_ENVIRONMENT = ("PET_EVENT_LOG_HANDLER", "DLROVER_EVENT_EVENT_EXPORTER")
+
+
+def are_written(kind: str, manifest: Mapping[str, Any]) -> bool:
+    """Whether the pods of this job write such lines: dlrover's always do, others if their environment says so."""
+    return kind == "ElasticJob" or any(f'"{name}"' in json.dumps(manifest) for name in _ENVIRONMENT)
 
 
 def read(log: str, pod: str) -> list[Fact]:

@@ -30,6 +30,7 @@ class Statement:
 
 NOTICES, KILLS = "tests/jobs/services/follow/test_notices.py", "tests/supervisor/test_kills.py"
 GROWTH, RECLAIMS = "tests/jobs/services/scheduling/decisions/test_spare_growth.py", "tests/flows/test_reclaims.py"
+STORED = "tests/jobs/services/inspect/test_stored_facts.py"
 DLROVER, RUNTIME = "tests/clients/test_dlrover.py", "tests/jobs/services/inspect/test_runtime.py"
 STACKS = "tests/jobs/services/inspect/test_stacks.py"
 MAX_WAIT = "tests/jobs/services/follow/timeouts/test_max_wait.py"
@@ -198,8 +199,18 @@ DLROVER_STATEMENTS = (
     Statement("1.4.1", "An ElasticJob is accepted; a missing master gets its default", RULES),
     Statement("1.4.2", "Pods are named after the job; a replaced rank keeps its rank under a new id", SIMULATED),
     Statement("1.4.3", "The network check finds and replaces a faulty node", lacks="DLRover's own; no test"),
-    Statement("1.4.4", "A node that failed the check is excluded and says why", lacks="no exclusion of nodes is built"),
-    Statement("1.4.5", "A straggler is excluded", lacks="DLRover's own; no test"),
+    Statement(
+        "1.4.4",
+        "A node that failed the check is excluded and says why",
+        tests=(f"{STORED}::test_a_node_that_failed_the_check_is_excluded_for_the_job_alone",),
+        lacks="by recorded lines of DLRover; a worker that its master replaces within an attempt may land there",
+    ),
+    Statement(
+        "1.4.5",
+        "A straggler is excluded",
+        tests=(f"{STORED}::test_a_node_that_failed_the_check_is_excluded_for_the_job_alone",),
+        lacks="for the next attempts of its job, by recorded lines of DLRover",
+    ),
     Statement("1.4.6", "Checks of switch boxes", lacks="in no public DLRover"),
     Statement(
         "1.4.7",
@@ -212,7 +223,10 @@ DLROVER_STATEMENTS = (
     Statement(
         "1.4.9",
         "The control plane sees each rendezvous",
-        tests=(f"{RUNTIME}::test_it_shows_the_ranks_and_the_checkpoints_of_all_pods",),
+        tests=(
+            f"{RUNTIME}::test_it_shows_the_ranks_and_the_checkpoints_of_all_pods",
+            f"{STORED}::test_it_is_stored_once_and_shown_when_the_pods_are_gone",
+        ),
     ),
     Statement(
         "1.4.10",
@@ -233,8 +247,12 @@ DLROVER_STATEMENTS = (
     Statement(
         "1.4.12",
         "Checkpoints are recorded with step and tier",
-        tests=(f"{RUNTIME}::test_it_shows_the_ranks_and_the_checkpoints_of_all_pods",),
-        lacks="seconds and shards are shown only where DLRover says them",
+        tests=(
+            f"{RUNTIME}::test_it_shows_the_ranks_and_the_checkpoints_of_all_pods",
+            "tests/jobs/runtime/test_facts.py"
+            "::test_a_checkpoint_has_its_shards_how_long_they_took_and_whether_it_is_whole",
+            f"{STORED}::test_the_step_of_a_checkpoint_in_memory_is_corrected_by_the_next_look",
+        ),
     ),
     Statement(
         "1.4.13",

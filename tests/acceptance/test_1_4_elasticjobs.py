@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from jobs.kinds import registry
+from jobs.models import Attempt
 from simulator.fault_parser import Fault
 from tests.acceptance.builders import POLICY
 
@@ -52,6 +53,7 @@ def test_1_4_2_pods_are_named_after_the_job_and_a_replaced_rank_keeps_its_label_
         return {name: found[name]["elasticjob.dlrover/rank-index"] for name in ranks if name in found}
 
     world.until(lambda: labels() == ranks, "the rank has a new pod")
+    assert Attempt.objects.get().facts_due_at is not None, "what its runtime says is read while it runs"
 
 
 def test_1_4_17_a_gang_of_koordinator_that_a_person_wrote_waits_for_all_its_pods(world):

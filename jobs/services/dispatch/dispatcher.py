@@ -39,6 +39,7 @@ from jobs.events import announce_jobs, announce_works, record_event
 from jobs.kinds import gangs, registry
 from jobs.kinds.base import Kind, Manifest, Phase, Role, set_metadata
 from jobs.models import Job, Work
+from jobs.runtime import facts
 from jobs.services.dispatch import unreached
 from jobs.services.dispatch.copies import overrides, preserved_state, progress_reports, resizing, sent_events, topology
 from jobs.services.dispatch.copies.sent_events import Notes
@@ -266,6 +267,8 @@ def _mark_sent(work: Work, job: Job, now: datetime, notes: Notes) -> None:
     if not recorded:
         works.give_back(work, now, wait_s=0)
         return
+    if facts.are_written(job.kind, job.manifest):
+        works.follow_runtime(work, now)
     waited = (now - work.created_at).total_seconds()
     metrics.PLACED_TO_SENT_SECONDS.labels(work.cluster.name).observe(waited)
     if job.shares:

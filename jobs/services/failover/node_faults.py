@@ -45,6 +45,14 @@ def shown_by_log(job: Job, attempt: int, diagnosis: Diagnosis, now: datetime) ->
         _exclude(job, attempt, cluster, [node], ExclusionReason.GPU_FAULT, diagnosis.message, now)
 
 
+def shown_by_check(job: Job, attempt: int, node: str, why: str, now: datetime, *, is_slow: bool) -> None:
+    """Excludes the node for the job because the check of its runtime found it faulty or slow."""
+    cluster = _cluster_of(job, attempt)
+    if cluster is not None and Node.objects.filter(cluster=cluster, name=node).exists():
+        reason = ExclusionReason.STRAGGLER if is_slow else ExclusionReason.NODE_CHECK
+        _exclude(job, attempt, cluster, [node], reason, why, now)
+
+
 def _exclude(
     job: Job, attempt: int, cluster: Cluster, nodes: Iterable[str], reason: ExclusionReason, why: str, now: datetime
 ) -> None:

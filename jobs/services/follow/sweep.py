@@ -21,7 +21,7 @@ from fleet.services.operations.exclusive import exclusive
 from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.failover import failover, incidents, returns
-from jobs.services.follow import diagnosing, notices, volume_nodes
+from jobs.services.follow import diagnosing, notices, runtime_facts, volume_nodes
 from jobs.services.follow.timeouts import cool_offs, expiry, health, max_wait, retention, time_limits
 from jobs.services.lifecycle import cycle_requests, dependencies, works
 from jobs.services.lifecycle.accounting import charges, deleted_use, usage_spans
@@ -49,6 +49,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
         cool_offs.run,
         diagnosing.request_due,
         volume_nodes.request_due,
+        runtime_facts.request_due,
         incidents.run,
         node_exclusions.settle,
         _push_due,
@@ -153,6 +154,7 @@ def _waits_for_the_clock() -> bool:
         or usage_spans.exist()
         or node_exclusions.exist()
         or Attempt.objects.filter(log_due_at__isnull=False).exists()
+        or Attempt.objects.filter(facts_due_at__isnull=False).exists()
     )
 
 

@@ -1,4 +1,4 @@
-"""What the runtimes of a job say of it: facts from the ends of its pods' logs, read when they are asked for and kept nowhere.
+"""What the runtimes of a job say of it: facts from the ends of its pods' logs, with those that were stored before.
 
 The logs are read in the name of who asks, from a bounded number of pods at a time, and within bounds each.
 """
@@ -18,9 +18,10 @@ from fleet.models import Cluster, Pod
 from fleet.services.members import impersonation, member_clients, pod_logs
 from jobs.core.division import shares
 from jobs.kinds import registry
-from jobs.models import Job
+from jobs.models import Job, RuntimeFact
 from jobs.runtime import checkpoints, facts
 from jobs.runtime.checkpoints import Checkpoint
+from jobs.runtime.fact import by_key
 from jobs.runtime.facts import Fact, Kind
 
 PODS = 32
@@ -83,10 +84,17 @@ def _read(job: Job, user: Any) -> Runtime:
     warnings = [why for _, why in answers if why]
     if len(pods) > PODS:
         warnings.append(f"the logs of {PODS} of {len(pods)} pods are read")
-    stated = [fact for of_pod, _ in answers for fact in of_pod]
+    stated = _with_stored(job, [fact for of_pod, _ in answers for fact in of_pod])
     ranks = [ranks_in(pod, of_pod) for pod, (of_pod, _) in zip(pods, answers, strict=False)]
-    latest = sorted(stated, key=lambda fact: fact.at or _LONG_AGO)[-facts.MOST :]
-    return Runtime(latest, ranks, warnings, checkpoints.summarize(stated)[-facts.MOST :])
+    return Runtime(stated[-facts.MOST :], ranks, warnings, checkpoints.summarize(stated)[-facts.MOST :])
+
+
+def _with_stored(job: Job, said: Iterable[Fact]) -> list[Fact]:
+    """With those that were stored of the attempts that count, whose pods may be gone."""
+    counting = shares.counting(job.shares, job.attempt)
+    rows = RuntimeFact.objects.filter(job=job, attempt__in=counting).values_list("key", "data")
+    known = {key: Fact.from_json(data) for key, data in rows} | by_key(said)
+    return sorted(known.values(), key=lambda fact: fact.at or _LONG_AGO)
 
 
 def pods_of(job: Job) -> list[Pod]:

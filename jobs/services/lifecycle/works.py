@@ -297,6 +297,11 @@ def _count_restarts(ends: Iterable[tuple[str, datetime]], now: datetime) -> None
         metrics.RESTART_SECONDS.labels(outcome).observe(max((now - ended_at).total_seconds(), 0.0))
 
 
+def follow_runtime(work: Work, now: datetime) -> None:
+    """Lets what the runtime of the attempt says be read from now on."""
+    Attempt.objects.filter(job__uid=work.job_uid, number=work.attempt).update(facts_due_at=now)
+
+
 def end_attempts(jobs: Iterable[Job], outcome: Outcome, message: str, now: datetime) -> None:
     """Closes the current attempts of jobs that end, once, and releases their holds."""
     for number, same_number in _by_attempt(jobs):
