@@ -125,6 +125,18 @@ def test_it_leads_from_a_policy_to_the_jobs_it_claims(page, busy):
     expect(page.get_by_text("No job matches these filters")).to_be_visible()
 
 
+def test_it_says_which_jobs_a_policy_would_claim_as_it_is_edited(page, busy):
+    sign_in(page, at="/policies")
+    page.get_by_role("button", name="example-policy").click()
+    page.get_by_role("dialog").get_by_role("button", name="Edit").click()
+    outlook = page.get_by_role("region", name="What would happen")
+    expect(outlook).to_contain_text("example-policy would claim 2 jobs")
+    expect(outlook.get_by_role("listitem")).to_have_text(["default/llama", "default/giant"])
+    go(page, "/policies")
+    page.get_by_role("button", name="New policy").click()
+    expect(outlook).to_contain_text("new-policy would claim no job that is there")
+
+
 def test_it_copies_where_the_browser_has_no_clipboard(page, north):
     page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     sign_in(page)

@@ -1,4 +1,4 @@
-"""The GPUs of all clusters in one view: a legend of what is on screen, and a canvas on which each GPU leads to its job and its parts."""
+"""The GPUs of all clusters in one view: a legend of what is on screen, and a canvas on which each GPU leads to its job."""
 
 import pytest
 from playwright.sync_api import expect

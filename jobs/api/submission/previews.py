@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 
 from fleet.api.http.permissions import SignedIn
 from fleet.db import clock
+from fleet.services.authorization import access
 from jobs.api.serializers import GangRoleSerializer, ReasonSerializer, ShortSerializer
 from jobs.api.submission.answers import AppliedSerializer
 from jobs.api.submission.bodies import PARSERS
@@ -40,10 +41,31 @@ class OutlookSerializer(serializers.Serializer[Any]):
         return list(ShortSerializer([verdict.as_json() for verdict in outlook.clusters], many=True).data)
 
 
+class ClaimedJobSerializer(serializers.Serializer[Any]):
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+
+
+class ClaimsSerializer(serializers.Serializer[Any]):
+    """Unfinished jobs that would be the policy's own, those of the same manifests included."""
+
+    kind = serializers.CharField(source="applied.kind")
+    namespace = serializers.CharField(source="applied.namespace")
+    name = serializers.CharField(source="applied.name")
+    count = serializers.IntegerField(help_text="of the whole fleet")
+    jobs = serializers.SerializerMethodField(help_text="of the first 50, those of namespaces that the caller may read")
+
+    @extend_schema_field(ClaimedJobSerializer(many=True))
+    def get_jobs(self, claims: previews.Claims) -> list[Any]:
+        sees = access.sees(self.context["request"].user)
+        return list(ClaimedJobSerializer([job for job in claims.first if sees(job.namespace)], many=True).data)
+
+
 class ApplyPreviewSerializer(serializers.Serializer[Any]):
     applied = AppliedSerializer(many=True)
     jobs = OutlookSerializer(many=True)
     waiting = serializers.IntegerField(help_text="jobs that wait already, of the whole fleet")
+    policies = ClaimsSerializer(many=True, help_text="which jobs each of the policies would claim")
 
 
 class ApplyPreviewView(APIView):

@@ -15,11 +15,15 @@ from django.db import transaction
 from jobs import snapshot
 from jobs.core.admission.snapshot import Snapshot
 from jobs.core.gang.types import Gang
+from jobs.core.policies import propagation
 from jobs.core.reasons import Reason, Verdict
 from jobs.core.scheduling import cycle
 from jobs.models import Job
 from jobs.services.submission import submit
 from jobs.services.submission.submit import Applied
+
+NAMED = 50
+"""Jobs of a policy that are named; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +42,22 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
+class Claims:
+    """Of one policy: the unfinished jobs that would be its own, among them those of the same manifests."""
+
+    applied: Applied
+    count: int
+    first: Sequence[Job]
+
+
+@dataclass(frozen=True, slots=True)
 class Preview:
     applied: list[Applied]
     jobs: list[Outlook]
     """Of those that would wait to be placed."""
     waiting: int
     """Jobs that wait already."""
+    policies: list[Claims] = field(default_factory=list)
 
 
 def preview_manifests(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> Preview:
@@ -55,6 +69,7 @@ def preview_manifests(documents: Sequence[Mapping[str, Any]], *, by: str, now: d
         sites = snapshot.load_sites()
         quota = snapshot.load_quota()
         charges = snapshot.charges_by_job(quota)
+        claims = [_claims(each) for each in applied if each.kind in propagation.KINDS]
         transaction.set_rollback(True)
     plan = cycle.Plan()
     if gangs:
@@ -63,7 +78,14 @@ def preview_manifests(documents: Sequence[Mapping[str, Any]], *, by: str, now: d
         )
         plan = cycle.run_cycle(facts, now)
     jobs = [_outlook(each, rows[each.uid], gangs, plan) for each in applied if each.uid in rows]
-    return Preview(applied, jobs, waiting)
+    return Preview(applied, jobs, waiting, claims)
+
+
+def _claims(applied: Applied) -> Claims:
+    """To apply a policy gives it the jobs that no other has claimed; see `policy_claims`."""
+    own = Job.objects.filter(policy__uid=applied.uid, deleting_at__isnull=True).exclude(state__in=Job.FINISHED)
+    first = own.only("uid", "namespace", "name").order_by("-priority", "queued_at", "pk")[:NAMED]
+    return Claims(applied, own.count(), list(first))
 
 
 def _new_to_the_queue(applied: Sequence[Applied]) -> list[Job]:

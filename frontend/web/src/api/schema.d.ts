@@ -2144,6 +2144,8 @@ export interface components {
             jobs: components["schemas"]["Outlook"][];
             /** @description jobs that wait already, of the whole fleet */
             waiting: number;
+            /** @description which jobs each of the policies would claim */
+            policies: components["schemas"]["Claims"][];
         };
         Asked: {
             /** @description PublicKeyCredentialCreationOptions, as JSON */
@@ -2447,6 +2449,20 @@ export interface components {
              * @description when that is expected, where it is known
              */
             until: string | null;
+        };
+        ClaimedJob: {
+            namespace: string;
+            name: string;
+        };
+        /** @description Unfinished jobs that would be the policy's own, those of the same manifests included. */
+        Claims: {
+            kind: string;
+            namespace: string;
+            name: string;
+            /** @description of the whole fleet */
+            count: number;
+            /** @description of the first 50, those of namespaces that the caller may read */
+            readonly jobs: components["schemas"]["ClaimedJob"][];
         };
         /** @description Wants clusters that went through `fleet.api.supply.attach`. */
         Cluster: {

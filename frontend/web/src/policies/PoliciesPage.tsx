@@ -1,5 +1,5 @@
 /** The policies, and live how many jobs each claims; one opens to its manifest. */
-import { Modal, UnstyledButton } from '@mantine/core';
+import { Group, Modal, UnstyledButton } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Route } from 'lucide-react';
 import { useState } from 'react';
@@ -7,9 +7,11 @@ import { useTranslation } from 'react-i18next';
 import { stringify } from 'yaml';
 
 import { api } from '../api/client.ts';
+import { useMay } from '../api/me.ts';
 import type { Page, Policy } from '../api/types.ts';
 import { Link } from '../scope/Link.tsx';
-import { useScope } from '../scope/useScope.ts';
+import { useGo, useScope } from '../scope/useScope.ts';
+import { ActionButton } from '../ui/ActionButton.tsx';
 import { Age } from '../ui/Age.tsx';
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { DataTable } from '../ui/DataTable.tsx';
@@ -31,10 +33,15 @@ export default function PoliciesPage() {
   const { namespace } = useScope();
   const { data, error, refetch } = useQuery(policiesQuery(namespace));
   const [open, setOpen] = useState<Policy | null>(null);
+  const go = useGo();
+  const refused = useMay('apply') ? '' : t('jobs.notAllowed');
   return (
     <>
       <PageHeader title={t('deferred:policies.title')} note={data && t('deferred:policies.count', { count: data.count })}>
         <CopyAs commands={commandsOfPolicies(namespace)} />
+        <ActionButton size="xs" variant="default" obstacle={refused} onClick={() => go('/submit', { state: { text: stringify(newPolicy(namespace)) } })}>
+          {t('deferred:policies.make')}
+        </ActionButton>
       </PageHeader>
       <Panel flush>
         {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
@@ -47,7 +54,12 @@ export default function PoliciesPage() {
       </Panel>
       {open && (
         <Modal opened onClose={() => setOpen(null)} title={`${open.kind} ${open.name}`} size="lg" closeButtonProps={{ 'aria-label': t('common.close') }}>
-          <CopyAs commands={commandsOfPolicy(open)} />
+          <Group gap="xs">
+            <CopyAs commands={commandsOfPolicy(open)} />
+            <ActionButton size="xs" variant="default" obstacle={refused} onClick={() => go('/submit', { state: { text: stringify(open.manifest) } })}>
+              {t('deferred:policies.edit')}
+            </ActionButton>
+          </Group>
           <pre className={classes['manifest']}>{stringify(open.manifest)}</pre>
         </Modal>
       )}
@@ -86,4 +98,14 @@ function PolicyTable({ rows, onOpen }: { rows: Policy[] | undefined; onOpen: (po
       ]}
     />
   );
+}
+
+/** To begin with: every PyTorchJob of the namespace, anywhere. The submit page says which jobs that would be, as it is written. */
+function newPolicy(namespace: string): unknown {
+  return {
+    apiVersion: 'policy.one.alibabacloud.com/v1alpha1',
+    kind: 'PropagationPolicy',
+    metadata: { name: 'new-policy', namespace: namespace || 'default' },
+    spec: { resourceSelectors: [{ apiVersion: 'kubeflow.org/v1', kind: 'PyTorchJob' }], placement: {} },
+  };
 }

@@ -56,7 +56,7 @@ function Faults({ faults }: { faults: string[] }) {
   );
 }
 
-function Answer({ preview: { applied, jobs, waiting } }: { preview: ApplyPreview }) {
+function Answer({ preview: { applied, jobs, policies, waiting } }: { preview: ApplyPreview }) {
   const { t } = useTranslation(['translation', 'deferred']);
   const warnings = applied.flatMap((preview) => preview.warnings.map((warning) => `${preview.name}: ${warning}`));
   return (
@@ -66,6 +66,9 @@ function Answer({ preview: { applied, jobs, waiting } }: { preview: ApplyPreview
       ))}
       {jobs.length > 0 && waiting > 0 && <p className="cv-soft">{t('deferred:submit.ahead', { count: waiting })}</p>}
       {jobs.length === 0 && <p>{applied.map(({ kind, name, action }) => t(`help.would.${action}`, { what: `${kind} ${name}` })).join(', ')}</p>}
+      {policies.map((policy) => (
+        <PolicyAnswer key={`${policy.kind}/${policy.namespace}/${policy.name}`} policy={policy} />
+      ))}
       {warnings.map((warning) => (
         <div key={warning} className={classes['warning']}>
           <ServerText text={warning} />
@@ -94,6 +97,24 @@ function JobAnswer({ job }: { job: Outlook }) {
             <strong>{verdict.cluster}</strong> {verdictWords(verdict, words)}
           </li>
         ))}
+      </ul>
+    </Finding>
+  );
+}
+
+/** Which jobs a policy would have, by name: a selector says little until it is seen what it selects. */
+function PolicyAnswer({ policy: { name, count, jobs } }: { policy: ApplyPreview['policies'][number] }) {
+  const { t } = useTranslation('deferred');
+  if (count === 0) return <Finding tone="warn" title={t('submit.claimsNone', { name })}>{null}</Finding>;
+  return (
+    <Finding tone="good" title={t('submit.claims', { name, count })}>
+      <ul className={classes['clusters']}>
+        {jobs.map((job) => (
+          <li key={`${job.namespace}/${job.name}`}>
+            {job.namespace}/{job.name}
+          </li>
+        ))}
+        {count > jobs.length && <li>{t('submit.claimsMore', { count: count - jobs.length })}</li>}
       </ul>
     </Finding>
   );

@@ -37,6 +37,19 @@ def test_it_tells_that_no_policy_would_claim_it(as_admin):
     assert job["reason"]["code"] == "NoPolicy" and job["policy"] == ""
 
 
+def test_it_names_the_jobs_that_a_policy_would_claim(as_admin):
+    for space, name in (("default", "llama"), ("secret", "bert")):
+        job = pytorch_job(name).replace(f"name: {name}", f"name: {name}\n  namespace: {space}")
+        assert as_admin.generic("POST", "/api/v1/apply/", job.encode(), "application/yaml").status_code == 200
+    [claims] = preview(as_admin, POLICY + "---\n" + pytorch_job("new")).json()["policies"]
+    named = {(job["namespace"], job["name"]) for job in claims["jobs"]}
+    assert (claims["name"], claims["count"]) == ("example-policy", 2)
+    assert named == {("default", "llama"), ("default", "new")}, "a policy claims jobs of its own namespace"
+    assert not Job.objects.filter(policy__isnull=False).exists()
+    other = POLICY.replace("PyTorchJob", "TFJob")
+    assert preview(as_admin, other).json()["policies"][0]["count"] == 0
+
+
 def test_it_refuses_what_apply_refuses_field_by_field(as_admin):
     answer = preview(as_admin, pytorch_job("Not A Name"))
     assert answer.status_code in (400, 422)
