@@ -333,6 +333,11 @@ def test_the_judge_allows_503_while_the_database_is_away_and_no_other_error_of_a
     ]
 
 
+def test_the_judge_allows_no_request_that_struck_at_nothing_because_it_cannot_be_read():
+    unread = Answer("rest", "POST jobs/1/resize/", 415, 1.0)
+    assert len(judge.wrong_answers([unread, replace(unread, status=409)], Struck())) == 1
+
+
 def test_the_judge_reads_errors_of_our_own_in_logs_and_no_others(tmp_path):
     log = tmp_path / "worker-1.log"
     log.write_text("Traceback\nKeyError: 'x'\npsycopg.OperationalError: away\nfleet.member.errors.MemberAway: x\n")

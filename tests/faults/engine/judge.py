@@ -285,13 +285,17 @@ class Judge:
 
 
 def wrong_answers(answers: Iterable[Answer], struck: Struck) -> list[str]:
-    """No 5xx, but 503 while the database is away."""
+    """No 5xx, but 503 while the database is away; and none of a request that says nothing, which would strike at nothing."""
     begins, ends = struck.database_s
     return [
         f"{answer.door}: {answer.request} was answered {answer.status}: {answer.body[:200]}"
         for answer in answers
-        if answer.status >= 500 and not (answer.status == 503 and begins <= answer.at <= ends + 10.0)
+        if answer.status in _SAYS_NOTHING
+        or (answer.status >= 500 and not (answer.status == 503 and begins <= answer.at <= ends + 10.0))
     ]
+
+
+_SAYS_NOTHING = (400, 401, 403, 405, 415)
 
 
 def wrong_writes(writes: Sequence[Write], struck: Struck, history: History | None = None) -> list[str]:
@@ -314,7 +318,10 @@ _OF_OTHERS = re.compile(
     r"|MaxRetryError|NewConnectionError|ClusterGone|DeprecationWarning|UserWarning|ResourceWarning|RuntimeWarning|IdleInTransaction"
 )  # fmt: skip
 """Errors that say that a server or a member is away."""
-_OF_KOMBU = ("'NoneType' object has no attribute 'hostname'", "IndexError: pop from empty list")
+_OF_KOMBU = (
+    *("'NoneType' object has no attribute 'hostname'", "'NoneType' object has no attribute 'client'"),
+    "IndexError: pop from empty list",
+)
 """When the broker goes: a worker with an unacknowledged message ends, and the supervisor starts another; beat tries again."""
 
 

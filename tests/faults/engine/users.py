@@ -93,6 +93,8 @@ class Users(threading.Thread):
         if self._do("paused", "suspend"):
             self._until(lambda: False, 1.0)
             self._do("paused", "resume")
+            # Programs end once all is done: the next attempt is to be there by then, and no copy of the former to end for it.
+            self._until(lambda: self._state("paused") in ("Running", "Succeeded"), _RUNS_S)
         self._resize("elastic", 1)
         self._until(lambda: self._state("doomed") == "Running", _RUNS_S)
         self._rest("POST", "delete/", gang("doomed", 2, 1, runs_s=FOREVER_S))
@@ -122,7 +124,7 @@ class Users(threading.Thread):
         self._until(lambda: self._state(name) in ("Running", "Succeeded"), _RUNS_S)
         job = self._job(name)
         if job is not None:
-            self._ask("POST", f"jobs/{job['id']}/resize/", f"replicas: {replicas}")
+            self._ask("POST", f"jobs/{job['id']}/resize/", json.dumps({"replicas": replicas}), "application/json")
 
     def _state(self, name: str) -> str:
         job = self._job(name)
@@ -146,9 +148,9 @@ class Users(threading.Thread):
         """Until it is answered."""
         self._until(lambda: 200 <= self._ask(method, path, text)[0] < 500)
 
-    def _ask(self, method: str, path: str, text: str) -> tuple[int, str]:
+    def _ask(self, method: str, path: str, text: str, kind: str = "application/yaml") -> tuple[int, str]:
         line = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_ANSWERS_S)
-        return self._exchange("rest", line, method, f"/api/v1/{path}", text, "application/yaml")
+        return self._exchange("rest", line, method, f"/api/v1/{path}", text, kind)
 
     def _kube(self, method: str, path: str, text: str) -> int:
         context = ssl.create_default_context()
