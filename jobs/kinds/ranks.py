@@ -20,23 +20,48 @@ LINKED = "aliyun.com/gpu"
 GROUP, VISIBLE = "topology.kubernetes.io/gpu-group", "topology.kubernetes.io/gpu-visible"
 """What device plugins read and write on a pod: the indices of its own GPUs, and of those it may see."""
 LONGEST = 16 * 1024
-"""Characters of a list that is still written: every pod carries it."""
+"""Characters of a list that every pod carries; a longer one is a file from a ConfigMap."""
+LONGEST_FILE = 900 * 1024
+"""Characters of all lists of a gang in one ConfigMap, which holds 1 MiB."""
+FOLDER = "/etc/convoy/ranks"
+_FILE, _VOLUME = "CONVOY_RANKS_FILE", "convoy-ranks"
 _ENVIRONMENT = {"CONVOY_RANKS": f"metadata.annotations['{RANKS}']", "CONVOY_NODE": "spec.nodeName"}
 
 
-def write(kind: Kind, body: Manifest, nodes: Mapping[str, Sequence[Sequence[Any]]]) -> list[str]:
-    """Onto the pods of every role that has ``[node, pods]`` runs, in place; returns the roles whose list is too long."""
-    left_out = []
+def write(kind: Kind, body: Manifest, nodes: Mapping[str, Sequence[Sequence[Any]]]) -> dict[str, str]:
+    """Onto the pods of every role that has ``[node, pods]`` runs, in place.
+
+    Returns the lists, by role, that are too long for every pod: those pods expect them from the ConfigMap `config_map_name`.
+    What is too long for that as well is not handed over.
+    """
+    long: dict[str, str] = {}
     for role, template in kind.templates(body):
         if not (runs := nodes.get(role)):
             continue
         text = " ".join(f"{node}*{pods}" if pods > 1 else str(node) for node, pods in runs)
-        if len(text) > LONGEST:
-            left_out.append(role)
-            continue
-        set_metadata(template, "annotations", {RANKS: text})
-        _show(template)
-    return left_out
+        if len(text) <= LONGEST:
+            set_metadata(template, "annotations", {RANKS: text})
+            _show(template, _ENVIRONMENT)
+        elif sum(map(len, long.values())) + len(text) <= LONGEST_FILE:
+            long[role] = text
+            _mount(template, config_map_name(body), role)
+    return long
+
+
+def config_map_name(body: Manifest) -> str:
+    return f"{body['metadata']['name']}-convoy-ranks"
+
+
+def _mount(template: Manifest, config_map: str, role: str) -> None:
+    """The list of the role as a file, whose path the processes find in their environment."""
+    spec = template.setdefault("spec", {})
+    volumes = spec.get("volumes") or []
+    spec["volumes"] = [*volumes, {"name": _VOLUME, "configMap": {"name": config_map}}]
+    for container in spec.get("containers") or []:
+        mounts = container.get("volumeMounts") or []
+        container["volumeMounts"] = [*mounts, {"name": _VOLUME, "mountPath": FOLDER, "readOnly": True}]
+        _add(container, {"name": _FILE, "value": f"{FOLDER}/{role}"})
+    _show(template, {"CONVOY_NODE": _ENVIRONMENT["CONVOY_NODE"]})
 
 
 def write_gpus(
@@ -75,14 +100,15 @@ def pin(kind: Kind, body: Manifest, key: str, values: Sequence[str]) -> None:
         node_affinity.require(spec, {"key": key, "operator": "In", "values": list(values)})
 
 
-def _show(template: Manifest) -> None:
-    """To the processes, as environment; a name the person uses is the person's."""
+def _show(template: Manifest, fields: Mapping[str, str]) -> None:
+    """To the processes, as environment."""
     for container in (template.get("spec") or {}).get("containers") or []:
-        env = container.get("env") or []
-        names = {each.get("name") for each in env}
-        added = [
-            {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
-            for name, path in _ENVIRONMENT.items()
-            if name not in names
-        ]
-        container["env"] = [*env, *added]
+        for name, path in fields.items():
+            _add(container, {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}})
+
+
+def _add(container: Manifest, variable: Manifest) -> None:
+    """A name that the person uses is the person's."""
+    env = container.get("env") or []
+    if all(each.get("name") != variable["name"] for each in env):
+        container["env"] = [*env, variable]

@@ -3,7 +3,10 @@
 import pytest
 import yaml
 
+from fleet.kube.resources import CONFIG_MAPS
+from fleet.member.errors import MemberMissing
 from fleet.models import Node, Pod
+from jobs.kinds import ranks
 from tests.acceptance.builders import POLICY, mpi_job, near
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -56,3 +59,24 @@ def test_1_4_13_a_required_switch_of_the_table_is_kept_by_the_names_of_its_nodes
     [name] = set(switches_of(world, "vgg16", switch))
     [affinity] = {str(pod["spec"]["affinity"]) for pod in world.pods("north")}
     assert all(node in affinity for node, under in switch.items() if under == name)
+
+
+def test_1_4_13_a_list_of_ranks_too_long_for_every_pod_is_a_configmap_that_leaves_with_the_job(world, monkeypatch):
+    monkeypatch.setattr(ranks, "LONGEST", 20)
+    world.member("north", *[1] * 10)
+    switch = table(world, "north")
+    world.apply(POLICY, mpi_job(workers=10))
+    world.expect("vgg16", "Running")
+    client, path = world.clients["north"], CONFIG_MAPS.path("default", "vgg16-convoy-ranks")
+    listed = client.get(path)["data"]["worker"].split()
+    assert len(listed) == 10 and len([i for i in range(10) if switch[listed[i]] != switch[listed[i - 1]]]) == 4
+    world.delete("vgg16")
+
+    def is_gone() -> bool:
+        try:
+            client.get(path)
+        except MemberMissing:
+            return True
+        return False
+
+    world.until(is_gone, "the list has left with the job")

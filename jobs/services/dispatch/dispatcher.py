@@ -235,7 +235,7 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
     share = division.share_of(job, attempt)
     if share is not None:
         kind.set_replicas(body, share.replicas, share.completions)
-    topology.write(client, kind, body, job, work)
+    rank_lists = topology.write(client, kind, body, job, work)
     kind.keep_to_nodes(body, work.node_labels or {})
     if work.avoided_nodes:
         kind.keep_off_nodes(body, work.avoided_nodes)
@@ -253,6 +253,7 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
     for resource, companion in (*([group] if group else []), *kind.companions(body)):
         member_objects.create(client, resource, companion, uid, attempt, author=author)
     created = member_objects.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite, author=author)
+    topology.hand_over(client, author, created, kind.resource, rank_lists, work)
     work.object_uid = str(created["metadata"].get("uid") or "")
     if report_secret:
         progress_reports.send(client, report_secret, created, work)

@@ -18,7 +18,7 @@ def worker(made: dict) -> dict:
 
 def test_each_role_gets_its_nodes_in_the_order_of_ranks():
     made = job()
-    assert ranks.write(PYTORCH, made, {"worker": [["a", 2], ["b", 1]]}) == []
+    assert ranks.write(PYTORCH, made, {"worker": [["a", 2], ["b", 1]]}) == {}
     assert worker(made)["metadata"]["annotations"] == {"convoy.dev/ranks": "a*2 b"}
     assert "metadata" not in made["spec"]["pytorchReplicaSpecs"]["Master"]["template"]
 
@@ -31,10 +31,20 @@ def test_the_processes_find_the_list_and_their_own_node():
     assert theirs["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.annotations['convoy.dev/ranks']"
 
 
-def test_a_list_too_long_for_every_pod_is_left_out():
+def test_a_list_too_long_for_every_pod_is_a_file_of_the_role():
+    made = job(volumes=[{"name": "data", "emptyDir": {}}])
+    lists = ranks.write(PYTORCH, made, {"worker": [[f"node-{i}", 1] for i in range(5000)]})
+    assert lists["worker"].startswith("node-0 node-1 ") and "metadata" not in worker(made)
+    assert worker(made)["spec"]["volumes"][1] == {"name": "convoy-ranks", "configMap": {"name": "llama-convoy-ranks"}}
+    [container] = worker(made)["spec"]["containers"]
+    assert container["volumeMounts"] == [{"name": "convoy-ranks", "mountPath": "/etc/convoy/ranks", "readOnly": True}]
+    assert container["env"][0] == {"name": "CONVOY_RANKS_FILE", "value": "/etc/convoy/ranks/worker"}
+
+
+def test_lists_that_no_configmap_holds_are_not_handed_over():
     made = job()
-    assert ranks.write(PYTORCH, made, {"worker": [[f"node-{i}", 1] for i in range(5000)]}) == ["worker"]
-    assert "metadata" not in worker(made)
+    assert ranks.write(PYTORCH, made, {"worker": [[f"{i:0240}", 1] for i in range(4500)]}) == {}
+    assert "volumes" not in worker(made)["spec"]
 
 
 def test_a_domain_with_a_label_becomes_a_node_selector():

@@ -7,8 +7,10 @@ ranks. It respects a required domain, which is written as a node selector or as 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fleet.core.members import marks
 from fleet.db import prepared
 from fleet.db.prepared import KEY, NUMBER
+from fleet.kube.resources import CONFIG_MAPS, Resource
 from fleet.member.client import MemberClient
 from fleet.models import Cluster, Node
 from jobs.core.gang import requirements
@@ -18,7 +20,10 @@ from jobs.kinds import ranks
 from jobs.kinds.base import Kind, Manifest
 from jobs.models import Binding, Job, Work
 from jobs.services.dispatch.copies import gpu_sets
+from jobs.services.dispatch.members import member_objects
 from jobs.snapshot_topology import whereabouts
+
+_MARKS = (marks.FLEET, marks.JOB_UID, marks.ATTEMPT, marks.MANAGED_BY)
 
 
 def placement(job: Job, attempt: int) -> dict[str, Any]:
@@ -33,17 +38,50 @@ _PLACEMENT = prepared.Rows(
 )
 
 
-def write(client: MemberClient, kind: Kind, body: Manifest, job: Job, work: Work) -> None:
-    """Changes ``body`` in place. Does nothing for a gang on nodes that report neither network location nor GPU links."""
+def write(client: MemberClient, kind: Kind, body: Manifest, job: Job, work: Work) -> dict[str, str]:
+    """Changes ``body`` in place. Does nothing for a gang on nodes that report neither network location nor GPU links.
+
+    Returns the lists of ranks, by role, that the pods expect from a ConfigMap (`hand_over`).
+    """
     stored = placement(job, work.attempt)
     within = within_of(job.roles)
     if within.required and stored and (nodes := _node_names(stored)):
         key, values = _required_label(work.cluster, within, stored["shared"], nodes)
         ranks.pin(kind, body, key, values)
     sets = gpu_sets.decide_gpu_sets(client, job, work.attempt, work.cluster) if stored else {}
-    if stored.get("switches") or sets:
-        ranks.write(kind, body, stored["nodes"])
-        ranks.write_gpus(kind, body, stored["nodes"], sets)
+    if not (stored.get("switches") or sets):
+        return {}
+    lists = ranks.write(kind, body, stored["nodes"])
+    ranks.write_gpus(kind, body, stored["nodes"], sets)
+    return lists
+
+
+def hand_over(
+    client: MemberClient, author: MemberClient, copy: Manifest, resource: Resource, lists: Mapping[str, str], work: Work
+) -> None:
+    """Creates the ConfigMap with the lists, which leaves the member with the copy that owns it; its pods wait for it."""
+    if not lists:
+        return
+    metadata = copy["metadata"]
+    owner = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+    }
+    own = {key: value for key, value in (metadata.get("labels") or {}).items() if key in _MARKS}
+    body = {
+        "apiVersion": "v1",
+        "kind": CONFIG_MAPS.kind,
+        "metadata": {
+            "name": ranks.config_map_name(copy),
+            "namespace": metadata["namespace"],
+            "labels": own,
+            "ownerReferences": [owner],
+        },
+        "data": dict(lists),
+    }
+    member_objects.create(client, CONFIG_MAPS, body, str(work.job_uid), work.attempt, author=author)
 
 
 def within_of(roles: Sequence[Mapping[str, Any]]) -> TopologyConstraint:
