@@ -6,7 +6,7 @@ from celery import shared_task
 
 from fleet.db import clock
 from jobs.services.dispatch import pushing
-from jobs.services.follow import diagnosing, notices, runtime_facts, volume_nodes
+from jobs.services.follow import diagnosing, hangs, notices, runtime_facts, volume_nodes
 from jobs.services.follow import sweep as sweeping
 from jobs.services.follow.timeouts import health
 from jobs.services.scheduling import loop
@@ -38,6 +38,16 @@ def check_health() -> None:
 @shared_task(name="jobs.diagnose")
 def diagnose(job_uid: str, attempt: int) -> None:
     diagnosing.run(UUID(job_uid), attempt, clock.now())
+
+
+@shared_task(name="jobs.check_hang")
+def check_hang(job_uid: str) -> None:
+    hangs.check(UUID(job_uid), clock.now())
+
+
+@shared_task(name="jobs.notify_hang")
+def notify_hang(pk: int) -> None:
+    hangs.notify(pk, clock.now())
 
 
 @shared_task(name="jobs.read_volume")

@@ -17,6 +17,7 @@ from deploy.config import csp, home, keys, logs, oidc, operator, traces
 from deploy.config.beat_schedule import Every
 from fleet.core.log_bucket import LogBucket
 from fleet.core.security.audit_sinks import Sinks
+from fleet.core.security.webhooks import Webhook
 
 env = environ.Env()
 _operator = operator.read_all(env.ENVIRON)
@@ -310,6 +311,12 @@ CONVOY_AUDIT_SINKS = Sinks(
 )
 """Where the lines of the audit are handed on to."""
 if _faults := CONVOY_AUDIT_SINKS.faults():
+    raise ImproperlyConfigured("; ".join(_faults))
+CONVOY_HANG_WEBHOOK = Webhook(
+    url=env.str("CONVOY_HANG_WEBHOOK", default=""), secret=env.str("CONVOY_HANG_WEBHOOK_SECRET", default="")
+)
+"""What is called when a training hangs (`jobs.services.follow.hangs`)."""
+if _faults := CONVOY_HANG_WEBHOOK.faults("CONVOY_HANG_WEBHOOK"):
     raise ImproperlyConfigured("; ".join(_faults))
 CONVOY_LIMITS = _operator.limits
 """What one caller may take of one web or kube process."""

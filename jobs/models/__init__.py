@@ -5,6 +5,7 @@ from jobs.models.claim import ClaimLocation
 from jobs.models.dependency import Dependency
 from jobs.models.dependent import Dependent
 from jobs.models.eviction import EvictionWindow
+from jobs.models.hang import Hang, Pace
 from jobs.models.incident import Incident
 from jobs.models.job import Job
 from jobs.models.notice import Notice
@@ -24,9 +25,11 @@ __all__ = [
     "Dependency",
     "Dependent",
     "EvictionWindow",
+    "Hang",
     "Incident",
     "Job",
     "Notice",
+    "Pace",
     "Policy",
     "PreservedState",
     "Progress",

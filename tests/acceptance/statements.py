@@ -32,6 +32,7 @@ NOTICES, KILLS = "tests/jobs/services/follow/test_notices.py", "tests/supervisor
 GROWTH, RECLAIMS = "tests/jobs/services/scheduling/decisions/test_spare_growth.py", "tests/flows/test_reclaims.py"
 STORED = "tests/jobs/services/inspect/test_stored_facts.py"
 DLROVER, RUNTIME = "tests/clients/test_dlrover.py", "tests/jobs/services/inspect/test_runtime.py"
+HANGS = "tests/jobs/services/follow/test_hangs.py"
 STACKS = "tests/jobs/services/inspect/test_stacks.py"
 MAX_WAIT = "tests/jobs/services/follow/timeouts/test_max_wait.py"
 SCALERS = "tests/jobs/services/dispatch/copies/test_scalers.py"
@@ -262,14 +263,28 @@ DLROVER_STATEMENTS = (
             "::test_the_table_may_stand_where_the_guide_of_dlrover_has_it_and_that_of_the_clusters_goes_first",
         ),
     ),
-    Statement("1.4.14", "A hanging kernel is found", lacks="not built"),
+    Statement(
+        "1.4.14",
+        "A hanging kernel is found",
+        tests=(f"{HANGS}::test_1_4_16_silence_of_120_seconds_is_a_hang_once_and_is_over_with_the_next_step",),
+        lacks="by the steps that the training reports; kernels are not watched",
+    ),
     Statement(
         "1.4.15",
         "Stacks of all ranks are merged",
         tests=(f"{STACKS}::test_1_4_15_the_one_of_four_real_ranks_that_sleeps_is_the_suspect",),
         lacks="stacks of C and C++ only where py-spy prints them",
     ),
-    Statement("1.4.16", "A policy for hanging jobs", lacks="not built"),
+    Statement(
+        "1.4.16",
+        "A policy for hanging jobs",
+        tests=(
+            f"{HANGS}::test_1_4_16_silence_of_120_seconds_is_a_hang_once_and_is_over_with_the_next_step",
+            f"{HANGS}::test_1_4_16_the_webhook_is_called_with_a_signature_until_it_takes_the_call",
+            f"{HANGS}::test_1_4_16_it_restarts_its_pods_at_their_place_if_the_job_wants_that",
+            f"{HANGS}::test_1_4_16_it_leaves_for_another_place_if_the_job_wants_that",
+        ),
+    ),
     Statement(
         "1.4.17",
         "A gang of Koordinator, by annotations or by a PodGroup of scheduling.sigs.k8s.io",

@@ -21,7 +21,7 @@ from fleet.services.operations.exclusive import exclusive
 from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.failover import failover, incidents, returns
-from jobs.services.follow import diagnosing, notices, runtime_facts, volume_nodes
+from jobs.services.follow import diagnosing, hangs, notices, runtime_facts, volume_nodes
 from jobs.services.follow.timeouts import cool_offs, expiry, health, max_wait, retention, time_limits
 from jobs.services.lifecycle import cycle_requests, dependencies, works
 from jobs.services.lifecycle.accounting import charges, deleted_use, usage_spans
@@ -48,6 +48,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
         *health.CHECKS,
         cool_offs.run,
         diagnosing.request_due,
+        hangs.review,
         volume_nodes.request_due,
         runtime_facts.request_due,
         incidents.run,
@@ -144,6 +145,7 @@ def _waits_for_the_clock() -> bool:
         or works.resizing().exists()
         or queries.growing_jobs().exists()
         or notices.unsettled().exists()
+        or hangs.exist()
         or Cluster.objects.filter(~Q(taints=[]) | Q(circuit_opened_at__isnull=False)).exists()
         or Job.objects.filter(deleting_at__isnull=False).exists()
         or finished.filter(Q(ttl_s__isnull=False) | Q(charge__isnull=False)).exists()

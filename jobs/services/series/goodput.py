@@ -4,6 +4,7 @@ The spans are those of accounting; the failures are the diagnoses of attempts. O
 failures are of class unknown.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -17,7 +18,7 @@ from jobs.core.explain.accounting import Span, cuts_short
 from jobs.core.explain.goodput import Key, Namer, Pauses, Slice, Stop, Times
 from jobs.core.failover.diagnosis import Class, class_of
 from jobs.core.failover.rules import Outcome
-from jobs.models import Attempt, Job
+from jobs.models import Attempt, Hang, Job, Pace
 from jobs.services.lifecycle.accounting import usage_spans
 from jobs.services.series import periods
 
@@ -64,7 +65,7 @@ def read(
     periods.check(begin, end, LONGEST)
     until = min(end, now)
     spans = list(periods.bounded(usage_spans.between(begin, until, now, namespaces), MOST_SPANS, "spans"))
-    cut = list(goodput.slices(spans, _stops(spans), _pauses(spans)))
+    cut = list(goodput.slices(spans, _stops(spans), _pauses(spans, now)))
     bounds = periods.milliseconds(begin), periods.milliseconds(until)
     sums = goodput.add_up(cut, *bounds, _NAMES[by], _FAILURES.get(by, _NAMES[by]))
     if by is Owner.JOB:
@@ -82,7 +83,7 @@ def of_job(job: Job, now: datetime) -> tuple[list[tuple[Attempt, Times, Stop | N
     if not attempts and not spans:
         raise NotFound(f"{job} has not been placed yet")
     stops = _stops(spans)
-    cut = list(goodput.slices(spans, stops, _pauses(spans)))
+    cut = list(goodput.slices(spans, stops, _pauses(spans, now)))
     whole = (0, periods.milliseconds(now) + 1)
     by_attempt = goodput.add_up(cut, *whole, _number, _number)
     total = goodput.add_up(cut, *whole, lambda _: "", lambda _: "").get("", Times())
@@ -139,8 +140,18 @@ def _stop(cluster: str, outcome: str, cause: str, evidence: Any, diagnosis: Any)
     return Stop(category, f"{cluster}/{node}" if node else "")
 
 
-def _pauses(spans: Sequence[Span]) -> dict[Key, Pauses]:
-    return {}
+def _pauses(spans: Sequence[Span], now: datetime) -> dict[Key, Pauses]:
+    """When these attempts hung, and what their checkpoints took. Two queries for each thousand of their jobs."""
+    hung: dict[Key, list[tuple[int, int]]] = defaultdict(list)
+    saving: dict[Key, int] = {}
+    for uids in _some(sorted({span.job for span in spans if span.number})):
+        rows = Hang.objects.filter(job__uid__in=uids).values_list("job__uid", "attempt", "since", "over_at")
+        for uid, attempt, since, over_at in rows:
+            span = periods.milliseconds(since), periods.milliseconds(over_at or now)
+            hung[str(uid), attempt].append(span)
+        paces = Pace.objects.filter(job__uid__in=uids, saving_s__gt=0).values_list("job__uid", "attempt", "saving_s")
+        saving |= {(str(uid), attempt): round(seconds * 1000) for uid, attempt, seconds in paces}
+    return {key: Pauses(tuple(hung.get(key, ())), saving.get(key, 0)) for key in {*hung, *saving}}
 
 
 def _named(sums: Mapping[str, Times]) -> dict[str, Times]:

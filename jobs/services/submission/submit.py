@@ -18,6 +18,7 @@ from fleet.kube import names
 from fleet.kube.resources import PRIORITY_CLASSES, RESOURCE_CLAIMS, SIGS_POD_GROUPS, TRAINING_RUNTIMES
 from fleet.services.auditing import audit
 from jobs import snapshot, snapshot_topology, tracing
+from jobs.core.failover.hang_policy import parse_on_hang
 from jobs.core.failover.lifecycle import max_wait_s, parse_deadline
 from jobs.core.gang import entitlement, priority_classes, topology_constraints
 from jobs.core.life.dependencies import AFTER, parse_after
@@ -215,6 +216,7 @@ def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
     parse_after(manifest["metadata"].get("annotations"), faults)
     parse_deadline(manifest["metadata"].get("annotations"), datetime.min.replace(tzinfo=UTC), faults)
     restarts.is_asked_for(manifest["metadata"].get("annotations") or {}, faults)
+    parse_on_hang(manifest["metadata"].get("annotations"), faults)
     return faults.found
 
 

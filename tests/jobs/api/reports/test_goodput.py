@@ -8,7 +8,7 @@ import pytest
 
 from fleet.models import Cluster
 from jobs.core.failover.rules import Outcome
-from jobs.models import Attempt, Job, Notice
+from jobs.models import Attempt, Hang, Job, Notice, Pace
 from tests.jobs.services.series.builders import a_run, moment
 from tests.support.books import a_cluster
 
@@ -71,6 +71,14 @@ def test_it_says_of_each_attempt_of_a_job_what_became_of_its_time(as_admin, rest
     assert (first["outcome"], first["category"], first["seconds"]["lost"]) == ("Failed", "infrastructure", HOUR)
     assert (second["seconds"]["restart"], second["seconds"]["productive"]) == (HOUR / 2, 2 * HOUR)
     assert (answer["total"]["ettr"], answer["total"]["failures"]) == (round(4 / 6, 6), 1)
+
+
+def test_time_that_a_job_hung_and_that_its_checkpoints_took_is_not_productive(as_admin, restarted):
+    begin, end = moment(PAST + 4.5 * HOUR), moment(PAST + 5 * HOUR)
+    Hang.objects.create(job=restarted, attempt=2, step=9, since=begin, found_at=end, over_at=end, policy="Notify")
+    Pace.objects.create(job=restarted, attempt=2, step=9, step_at=end, seen_at=end, saving_s=600)
+    seconds = as_admin.get(f"/api/v1/jobs/{restarted.uid}/goodput/").json()["attempts"][1]["seconds"]
+    assert (seconds["hung"], seconds["checkpoint"], seconds["productive"]) == (1800, 450, 4950)
 
 
 def test_it_is_a_file_for_spreadsheets_too(as_admin, restarted):

@@ -26,12 +26,15 @@ def logs():
 def training(members, logs):
     """Starts a job with so many workers beside its master; its pods are on node-a, node-b, ..."""
 
-    def start(workers=1):
+    def start(workers=1, **annotations):
         server = members("north", log_source=logs)
         cluster = books.a_cluster("north")
         cluster.access = member_clients.stored(server.access())
         cluster.save()
-        books.apply(pytorch_job("llama", workers=workers))
+        manifest = pytorch_job("llama", workers=workers)
+        for name, value in annotations.items():
+            manifest = books.annotated(f"convoy.dev/{name.replace('_', '-')}", value, manifest)
+        books.apply(manifest)
         books.cycle()
         books.sent()
         books.report("llama", "Running")

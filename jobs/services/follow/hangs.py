@@ -1,0 +1,242 @@
+"""Finds trainings that hang, and does what their jobs want done then.
+
+Their pace is learned from the progress that they report. One that has been silent for too long is looked at once more in the
+log of its chief: a member or supervisor that passes on no reports is not a training that hangs. A tenant writes both, and only
+what it wants done with its own job follows. Every pass of the sweep calls `review`.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from threading import BoundedSemaphore
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from structlog import get_logger
+
+from fleet.changes import events
+from fleet.db import clock
+from fleet.errors import InvalidInput
+from fleet.member.errors import MemberError
+from fleet.models import Cluster, Pod
+from fleet.services.members import impersonation, member_clients, pod_logs
+from fleet.services.operations import webhooks
+from jobs.core.failover.hang_policy import HangPolicy, OnHang, parse_on_hang
+from jobs.core.failover.rules import Outcome
+from jobs.core.manifest_fields import Faults
+from jobs.core.reasons import Code, Reason
+from jobs.events import record_event
+from jobs.kinds import registry
+from jobs.models import Hang, Job, Notice, Pace, Progress
+from jobs.runtime import hangs
+from jobs.services.failover import failover
+from jobs.services.lifecycle.locks import lock_jobs
+from jobs.services.submission.changes import restarts
+
+log = get_logger(__name__)
+
+_BATCH = 500
+_LOOK_AGAIN = timedelta(seconds=30)
+"""After a member that did not answer."""
+_AT_ONCE = 2
+_places = BoundedSemaphore(_AT_ONCE)
+_NOTIFY_AFTER = tuple(timedelta(seconds=s) for s in (10, 60, 600, 3600))
+"""Waits between calls of a webhook that is not taken; then it is given up."""
+_LONGEST_WAIT = timedelta(days=31)
+_LEARNED = ("step", "saved_step", "mean_s", "saving_s", "longest_save_s")
+_WRITTEN = (*_LEARNED, "step_at", "seen_at", "due_at")
+
+
+def review(now: datetime) -> None:
+    """Takes over what was reported, and requests a look at trainings that are silent for too long."""
+    _learn(now)
+    for uid in _due(now).values_list("job__uid", flat=True)[:_BATCH]:
+        events.enqueue("jobs.check_hang", str(uid))
+    for pk in Hang.objects.filter(notify_due_at__lte=now).values_list("pk", flat=True)[:_BATCH]:
+        events.enqueue("jobs.notify_hang", pk)
+
+
+def exist() -> bool:
+    """Whether a pace is judged by the clock, or a webhook waits."""
+    return (
+        Pace.objects.filter(due_at__isnull=False).exists() or Hang.objects.filter(notify_due_at__isnull=False).exists()
+    )
+
+
+@transaction.atomic
+def _learn(now: datetime) -> None:
+    mine = Pace.objects.filter(job=OuterRef("job_id"), attempt=OuterRef("attempt"))
+    running = Progress.objects.filter(job__state=Job.State.RUNNING, job__attempt=F("attempt"), step__isnull=False)
+    fresh = running.annotate(seen=Subquery(mine.values("seen_at")[:1])).filter(
+        Q(seen=None) | Q(seen__lt=F("reported_at"))
+    )
+    reports = list(fresh.order_by("job_id").values("job_id", "attempt", "step", "saved_step", "reported_at")[:_BATCH])
+    keys = {(row["job_id"], row["attempt"]) for row in reports}
+    known = {(pace.job_id, pace.attempt): pace for pace in Pace.objects.filter(job__in=[pk for pk, _ in keys])}
+    wanted = _wanted([pk for pk, _ in keys])
+    rows = [_after(known.get((row["job_id"], row["attempt"])), row, wanted[row["job_id"]], now) for row in reports]
+    Pace.objects.bulk_create(rows, update_conflicts=True, unique_fields=["job", "attempt"], update_fields=_WRITTEN)
+    _end_hangs({(row.job_id, row.attempt): row for row in rows})
+
+
+def _wanted(jobs: list[int]) -> Mapping[int, OnHang]:
+    rows = Job.objects.filter(pk__in=jobs).values_list("pk", "manifest__metadata__annotations")
+    return {pk: parse_on_hang(annotations, Faults()) for pk, annotations in rows}
+
+
+def _after(row: Pace | None, report: Mapping[str, Any], wanted: OnHang, now: datetime) -> Pace:
+    """By the fleet's clock, whatever the member's says."""
+    at = now.timestamp()
+    if row is None:
+        pace = hangs.first(report["step"], report["saved_step"], at)
+    else:
+        pace = _pace(row).after(report["step"], report["saved_step"], at)
+    limit_s = pace.limit_s(wanted.least_s)
+    is_known = row is not None and row.due_at is None and row.mean_s is not None and pace.at == row.step_at.timestamp()
+    due_at = None if limit_s is None or is_known else _time(pace.at + limit_s)
+    fields = {name: getattr(pace, name) for name in _LEARNED}
+    job, attempt = report["job_id"], report["attempt"]
+    return Pace(
+        job_id=job, attempt=attempt, step_at=_time(pace.at), seen_at=report["reported_at"], due_at=due_at, **fields
+    )
+
+
+def _pace(row: Pace) -> hangs.Pace:
+    return hangs.Pace(at=row.step_at.timestamp(), **{name: getattr(row, name) for name in _LEARNED})
+
+
+def _end_hangs(paces: Mapping[tuple[int, int], Pace]) -> None:
+    """Of these, those that make steps again."""
+    lasting = Hang.objects.filter(job__in=[pk for pk, _ in paces], over_at=None).select_related("job")
+    for hang in lasting:
+        pace = paces.get((hang.job_id, hang.attempt))
+        is_over = pace is not None and pace.step_at > hang.since and pace.step != hang.step
+        if pace and is_over and Hang.objects.filter(pk=hang.pk, over_at=None).update(over_at=pace.step_at):
+            record_event(hang.job, "HangOver", f"makes steps again: {pace.step}", pace.step_at)
+
+
+def _due(now: datetime) -> QuerySet[Pace]:
+    """Silent for too long, while it could report: not while it leaves, waits, or its cluster is not seen.
+
+    A time beyond any wait is from before the clock was set back.
+    """
+    able = Q(job__state=Job.State.RUNNING, job__attempt=F("attempt"), job__suspended=False, job__reclaim__isnull=True)
+    seen = Q(job__cluster__state=Cluster.State.READY, job__deleting_at__isnull=True)
+    over = Q(due_at__lte=now) | Q(due_at__gt=now + _LONGEST_WAIT + clock.STEP)
+    return Pace.objects.filter(able, seen, over).order_by("due_at")
+
+
+def check(job_uid: UUID, now: datetime) -> bool:
+    """Looks at a training that is silent for too long. Returns whether it hangs. Idempotent."""
+    pace = _due(now).filter(job__uid=job_uid).select_related("job", "job__cluster").first()
+    if pace is None or not _places.acquire(blocking=False):
+        return False
+    try:
+        again = Pace.objects.filter(pk=pace.pk, due_at=pace.due_at).update(due_at=now + _LOOK_AGAIN)
+        return bool(again) and _check(pace, now)
+    finally:
+        _places.release()
+
+
+def _check(pace: Pace, now: datetime) -> bool:
+    if Notice.objects.filter(job=pace.job_id, attempt=pace.attempt).exists():
+        return False  # it was asked to save its work and to leave
+    wanted = parse_on_hang(pace.job.manifest["metadata"].get("annotations"), Faults())
+    limit = timedelta(seconds=_pace(pace).limit_s(wanted.least_s) or wanted.least_s)
+    try:
+        said = _signs(pace.job)
+    except MemberError as e:
+        log.info("no log to find a hang by", job=str(pace.job), error=e.message)
+        return False
+    says_so = said.silent_step is not None and said.silent_step >= pace.step
+    if said.written_at and now - said.written_at < limit and not says_so:
+        waits = Pace.objects.filter(pk=pace.pk, seen_at=pace.seen_at)
+        waits.update(due_at=said.written_at + limit)
+        return False
+    return _found(pace, wanted, now)
+
+
+def _signs(job: Job) -> hangs.Signs:
+    """What the log of its chief says. Raises MemberError."""
+    chief = registry.kind_of(job.api_version, job.kind).primary_role(role["name"] for role in job.roles)
+    pods = Pod.objects.filter(job_uid=job.uid, attempt=job.attempt).select_related("cluster").order_by("role", "index")
+    pod = pods.filter(role=chief).first() or pods.first()
+    if pod is None:
+        return hangs.Signs()
+    client = member_clients.client(pod.cluster, timeout_s=pod_logs.ANSWER_S)
+    client = impersonation.in_name_of_author(client, pod.cluster, job.submitted_by)
+    return hangs.signs(pod_logs.text(client, pod, timestamps=True))
+
+
+@transaction.atomic
+def _found(pace: Pace, wanted: OnHang, now: datetime) -> bool:
+    """Records it once, and does what the job wants, if it has not left or made a step meanwhile."""
+    if not lock_jobs(Job.objects.filter(pk=pace.job_id)):
+        return False
+    job = Job.objects.select_related("cluster", "policy").get(pk=pace.job_id)
+    silent = Pace.objects.filter(pk=pace.pk, step=pace.step, step_at=pace.step_at)
+    able = job.state == Job.State.RUNNING and job.attempt == pace.attempt and not job.suspended
+    if not able or not silent.update(due_at=None):
+        return False
+    notified = now if settings.CONVOY_HANG_WEBHOOK.url and wanted.policy is not HangPolicy.LOG else None
+    hang, is_new = Hang.objects.get_or_create(
+        job=job, attempt=pace.attempt, since=pace.step_at,
+        defaults={"step": pace.step, "found_at": now, "policy": wanted.policy.value, "notify_due_at": notified},
+    )  # fmt: skip
+    if not is_new:
+        return False
+    message = f"hangs: no step after {pace.step} for {(now - pace.step_at).total_seconds():.0f} s ({wanted.policy})"
+    record_event(job, "Hung", message, now, warning=True)
+    if notified:
+        events.enqueue("jobs.notify_hang", hang.pk)
+    _act(job, wanted.policy, message, now)
+    return True
+
+
+def _act(job: Job, policy: HangPolicy, message: str, now: datetime) -> None:
+    if policy is HangPolicy.RELAUNCH and not job.shares:
+        failover.leave(job, Outcome.FAILED, Reason(Code.APPLICATION_UNHEALTHY, message), now)
+    elif policy in (HangPolicy.RESTART, HangPolicy.RELAUNCH):
+        why = restarts.refusal(job, job.cluster)
+        if not why:
+            try:
+                restarts.restart(job, job.roles, by="its policy for hangs", now=now)
+            except InvalidInput as e:
+                why = str(e)
+        if why:
+            record_event(job, "NotRestarted", f"its pods are not restarted: {why}"[:1024], now, warning=True)
+
+
+def notify(pk: int, now: datetime) -> bool:
+    """Calls the webhook about a hang. Returns whether it took the call."""
+    hang = Hang.objects.filter(pk=pk, notify_due_at__lte=now).select_related("job", "job__cluster").first()
+    if hang is None:
+        return False
+    wait = _NOTIFY_AFTER[min(hang.notify_tries, len(_NOTIFY_AFTER) - 1)]
+    claimed = Hang.objects.filter(pk=pk, notify_due_at=hang.notify_due_at)
+    if not claimed.update(notify_due_at=now + wait, notify_tries=F("notify_tries") + 1):
+        return False
+    try:
+        webhooks.call(settings.CONVOY_HANG_WEBHOOK, _document(hang), now)
+    except webhooks.NotTaken as e:
+        log.warning("a hang was not notified", job=str(hang.job), error=str(e), tries=hang.notify_tries + 1)
+        if hang.notify_tries + 1 > len(_NOTIFY_AFTER):
+            Hang.objects.filter(pk=pk).update(notify_due_at=None)
+        return False
+    Hang.objects.filter(pk=pk).update(notify_due_at=None)
+    return True
+
+
+def _document(hang: Hang) -> dict[str, Any]:
+    job = hang.job
+    return {
+        "event": "hang", "id": hang.pk, "job": str(job.uid), "kind": job.kind, "namespace": job.namespace, "name": job.name,
+        "cluster": str(job.cluster or ""), "attempt": hang.attempt, "step": hang.step, "since": hang.since.isoformat(),
+        "found_at": hang.found_at.isoformat(), "policy": hang.policy,
+    }  # fmt: skip
+
+
+def _time(moment: float) -> datetime:
+    return datetime.fromtimestamp(moment, UTC)
