@@ -6,8 +6,16 @@ from django.utils import timezone
 from fleet.services.authorization import access
 from tests.cli.builders import Convoy
 from tests.support.fixtures import unswept, worker, world
+from tests.support.kubectl import served
 
 __all__ = ["unswept", "worker", "world"]
+
+
+@pytest.fixture
+def ada(transactional_db, admin, tmp_path):
+    """Stock kubectl against the fleet, as ada."""
+    with served(tmp_path) as door:
+        yield door.as_user("ada")
 
 
 @pytest.fixture

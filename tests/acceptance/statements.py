@@ -156,20 +156,22 @@ ELASTIC = (
     Statement("1.1.17", "Signals of the spot market; faster images", lacks="not built"),
 )
 VOLCANO = (
-    Statement("1.2.1", "A TFJob is read with three roles and their totals", RULES),
+    Statement("1.2.1", "A TFJob is read with three roles and their totals", by="convoy"),
     Statement(
-        "1.2.2", "Of two jobs that fit once, one runs whole and the other holds nothing; gang off is warned about"
+        "1.2.2",
+        "Of two jobs that fit once, one runs whole and the other holds nothing; gang off is warned about",
+        by="kubectl",
     ),
     Statement("1.2.3", "schedulerName volcano at any level makes Volcano's pods and PodGroup"),
     Statement("1.2.4", "Pods are not created until the PodGroup is Inqueue", SIMULATED),
     Statement("1.2.5", "Affinity of parameter servers and workers", SIMULATED),
-    Statement("1.2.6", "A leaf of the fleet is Volcano's queue of that name; a closed queue refuses"),
+    Statement("1.2.6", "A leaf of the fleet is Volcano's queue of that name; a closed queue refuses", by="kubectl"),
     Statement("1.2.7", "Fair shares between users; packing leaves fewer nodes partly used than spreading"),
-    Statement("1.2.8", "Roles are never split over clusters, so that TF_CONFIG stays valid"),
+    Statement("1.2.8", "Roles are never split over clusters, so that TF_CONFIG stays valid", by="kubectl"),
     Statement(
         "1.2.9", "Success is the chief's, worker 0's or all workers'; failures follow the restart policy", SIMULATED
     ),
-    Statement("1.2.10", "sidecar.istio.io/inject and environment variables stay on the pods"),
+    Statement("1.2.10", "sidecar.istio.io/inject and environment variables stay on the pods", by="kubectl"),
 )
 TOPOLOGY = (
     Statement(
@@ -183,7 +185,7 @@ TOPOLOGY = (
     Statement("1.3.2", "Such a node tells the links and bandwidths of its GPUs", SIMULATED),
     Statement("1.3.3", "An MPI job's workers are on one node, on its best GPUs; its launcher has none", by="convoy"),
     Statement("1.3.4", "Of six free GPUs the fast quad is chosen, not the first four"),
-    Statement("1.3.5", "A gang that lacks GPUs waits whole and holds none"),
+    Statement("1.3.5", "A gang that lacks GPUs waits whole and holds none", by="kubectl"),
     Statement("1.3.6", "What no node holds takes the nearest nodes; required topology is kept"),
     Statement("1.3.7", "`top node -d` prints links, bandwidths and which pod has which GPU", by="convoy"),
     Statement("1.3.8", "`simulate` foretells the speed within a tenth", by="convoy"),
@@ -197,7 +199,7 @@ TOPOLOGY = (
     Statement("1.3.11", "Topology is offered to every kind, not to MPI jobs alone", SIMULATED),
 )
 DLROVER_STATEMENTS = (
-    Statement("1.4.1", "An ElasticJob is accepted; a missing master gets its default", RULES),
+    Statement("1.4.1", "An ElasticJob is accepted; a missing master gets its default", by="kubectl"),
     Statement("1.4.2", "Pods are named after the job; a replaced rank keeps its rank under a new id", SIMULATED),
     Statement("1.4.3", "The network check finds and replaces a faulty node", lacks="DLRover's own; no test"),
     Statement(
@@ -291,7 +293,7 @@ DLROVER_STATEMENTS = (
         SIMULATED,
         tests=(f"{PODS}::test_it_is_in_the_member_with_its_job_and_leaves_with_the_last",),
     ),
-    Statement("1.4.18", "A suspended ElasticJob has no worker pods", SIMULATED),
+    Statement("1.4.18", "A suspended ElasticJob has no worker pods", SIMULATED, by="kubectl"),
     Statement("1.4.19", "Sizes and resources follow use; out of memory doubles it", lacks="not built"),
     Statement(
         "1.4.20",

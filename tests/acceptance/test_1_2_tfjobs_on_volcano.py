@@ -7,9 +7,7 @@ import pytest
 import yaml
 
 from fleet.kube.resources import PODS, TF_JOBS, VOLCANO_POD_GROUPS, VOLCANO_QUEUES
-from jobs.kinds import registry
 from tests.acceptance.builders import POLICY
-from tests.support.kubectl import served
 from tests.support.quotas import apply_tree, leaf
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,27 +42,38 @@ def applied(world, *manifests: dict) -> None:
     world.apply(POLICY, *(yaml.safe_dump(manifest) for manifest in manifests))
 
 
-def test_1_2_1_a_tfjob_with_ps_chief_and_worker_is_parsed_into_three_roles_with_their_totals():
-    reading = registry.kind_of("kubeflow.org/v1", "TFJob").read(yaml.safe_load(MNIST))
-    assert reading.faults == ()
-    assert {role.name: role.replicas for role in reading.roles} == {"chief": 1, "ps": 1, "worker": 2}
-    assert reading.total() == {"nvidia.com/gpu": 4, "pods": 4}
+def by_kubectl(ada, *manifests: dict) -> str:
+    return ada.says("apply", "-f", "-", given="\n---\n".join((POLICY, *map(yaml.safe_dump, manifests))))
 
 
-def test_1_2_2_of_two_tfjobs_of_4_gpus_on_4_gpus_one_runs_whole_and_the_other_holds_none(world):
+def shown(ada, name: str) -> dict:
+    """What kubectl shows of a job."""
+    return json.loads(ada.says("get", "tfjob", name, "-o", "json"))
+
+
+def test_1_2_1_a_tfjob_with_ps_chief_and_worker_is_read_as_three_roles_with_their_totals(convoy):
+    applied = convoy("apply", "-f", "-", stdin=MNIST)
+    assert applied.code == 0, applied.err
+    job = json.loads(convoy("get", "tfjob", "mnist-train", "-o", "json").out)
+    assert {role["name"]: role["replicas"] for role in job["roles"]} == {"chief": 1, "ps": 1, "worker": 2}
+    assert job["total"] == {"nvidia.com/gpu": 4, "pods": 4}
+
+
+def test_1_2_2_of_two_tfjobs_of_4_gpus_on_4_gpus_one_runs_whole_and_the_other_holds_none(world, ada):
     world.member("north", 2, 2)
-    applied(world, mnist("one", Worker=4), mnist("two", Worker=4))
+    by_kubectl(ada, mnist("one", Worker=4), mnist("two", Worker=4))
     world.until(lambda: sorted(world.job(n).state for n in ("one", "two")) == ["Queued", "Running"], "one of them runs")
-    waits = next(world.job(name) for name in ("one", "two") if world.job(name).state == "Queued")
-    assert waits.reason["code"] == QUEUED
-    assert len(world.pods("north")) == 4 and waits.name not in world.copies("tfjobs")["north"]
+    jobs = json.loads(ada.says("get", "tfjobs", "-o", "json"))["items"]
+    [waits] = [each for each in jobs if each["status"]["convoy"]["state"] == "Queued"]
+    assert waits["status"]["convoy"]["reason"]["code"] == QUEUED
+    world.until(lambda: len(ada.says("get", "pods", "-o", "name").split()) == 4, "its pods are shown")
+    assert waits["metadata"]["name"] not in world.copies("tfjobs")["north"]
 
 
-def test_1_2_2_with_gang_off_for_some_of_its_pods_the_command_line_warns(admin, tmp_path):
+def test_1_2_2_with_gang_off_for_some_of_its_pods_the_command_line_warns(ada):
     manifest = mnist()
     manifest["spec"]["runPolicy"] = {"schedulingPolicy": {"minAvailable": 1}}
-    with served(tmp_path) as door:
-        said = door.as_user("ada").says("apply", "-f", "-", given=yaml.safe_dump(manifest))
+    said = ada.says("apply", "-f", "-", given=yaml.safe_dump(manifest))
     assert "Warning: spec.runPolicy.schedulingPolicy.minAvailable: 1 of 4 pods may start and hold their GPUs" in said
 
 
@@ -137,29 +146,31 @@ def test_1_2_5_one_ps_and_two_workers_that_want_to_be_near_land_on_the_node_that
     assert nodes == {"near-ps-0": alone, "near-worker-0": "north-pool1-0", "near-worker-1": "north-pool1-0"}
 
 
-def test_1_2_6_a_leaf_of_the_fleet_is_the_queue_of_volcano_of_that_name_and_a_closed_one_refuses(world):
+def test_1_2_6_a_leaf_of_the_fleet_is_the_queue_of_volcano_of_that_name_and_a_closed_one_refuses(world, ada):
     queues = {"queues.scheduling.volcano.sh": "v1beta1"}
     apply_tree(leaf("vision", "default"))
     world.member("north", 8, serves=queues)
     body = {"apiVersion": VOLCANO_QUEUES.api_version, "kind": "Queue", "metadata": {"name": "vision"}, "spec": {}}
     world.clients["north"].create(VOLCANO_QUEUES.path(), body)
-    applied(world, mnist("first"))
+    by_kubectl(ada, mnist("first"))
     world.expect("first", "Running")
     group = world.clients["north"].get(VOLCANO_POD_GROUPS.path("default", "first"))
     assert group["spec"]["queue"] == "vision"
     closed = VOLCANO_QUEUES.path(name="vision", subresource="status")
     world.clients["north"].merge_patch(closed, {"status": {"state": "Closed"}})
-    applied(world, mnist("second"))
+    by_kubectl(ada, mnist("second"))
     told = "not sent to north: its queue vision is closed"
     world.until(lambda: any(told in line for _, line in world.events("second")), "it is refused")
+    assert told in ada.says("describe", "tfjob", "second")
     assert world.copies("tfjobs") == {"north": ["first"]}
 
 
-def test_1_2_8_tf_config_names_hosts_of_one_cluster_for_roles_are_never_split(world):
+def test_1_2_8_tf_config_names_hosts_of_one_cluster_for_roles_are_never_split(world, ada):
     world.member("north", 3)
     world.member("south", 4)
-    applied(world, mnist())
+    by_kubectl(ada, mnist())
     world.expect("mnist-train", "Running", on="south")
+    assert shown(ada, "mnist-train")["status"]["convoy"]["cluster"] == "south"
     pods = world.pods("south")
     told = [
         json.loads({e["name"]: e.get("value") for e in p["spec"]["containers"][0]["env"]}["TF_CONFIG"]) for p in pods
@@ -200,14 +211,14 @@ def test_1_2_9_a_failed_replica_that_is_never_restarted_fails_it(world):
     )
 
 
-def test_1_2_10_what_a_person_says_of_sidecars_and_storage_stays_on_the_pods(world):
+def test_1_2_10_what_a_person_says_of_sidecars_and_storage_stays_on_the_pods(world, ada):
     world.member("north", 4)
     manifest = mnist("stored", Worker=1)
     template = manifest["spec"]["tfReplicaSpecs"]["Worker"]["template"]
     template["metadata"]["annotations"]["sidecar.istio.io/inject"] = "false"
     minio = [{"name": "S3_ENDPOINT", "value": "minio:9000"}, {"name": "AWS_REGION", "value": "us-west-1"}]
     template["spec"]["containers"][0]["env"] = minio
-    applied(world, manifest)
+    by_kubectl(ada, manifest)
     world.expect("stored", "Running")
     [pod] = world.pods("north")
     assert pod["metadata"]["annotations"]["sidecar.istio.io/inject"] == "false"

@@ -1,5 +1,7 @@
 """1.3: MPIJobs, as far as they are a kind of job: the launcher leads, the gang waits whole, each version has its clusters."""
 
+import json
+
 import pytest
 
 from fleet.models import Pod
@@ -21,11 +23,12 @@ def test_1_3_3_the_chief_is_a_launcher_without_a_gpu_and_each_of_the_four_worker
 
 
 @pytest.mark.parametrize("version", ["v1", "v2beta1"])
-def test_1_3_5_a_job_whose_requests_are_not_satisfied_waits_whole_and_holds_no_gpu(world, version):
+def test_1_3_5_a_job_whose_requests_are_not_satisfied_waits_whole_and_holds_no_gpu(world, ada, version):
     world.member("north", 2, serves={"mpijobs.kubeflow.org": version})
-    world.apply(POLICY, mpi_job(version=version))
+    ada.says("apply", "-f", "-", given=f"{POLICY}\n---\n{mpi_job(version=version)}")
     world.until(lambda: (world.job("vgg16").reason or {}).get("code") == "NoClusterFits", "the reason is written")
-    verdict = world.job("vgg16").reason["clusters"][0]
+    shown = json.loads(ada.says("get", f"mpijobs.{version}.kubeflow.org", "vgg16", "-o", "json"))
+    [verdict] = shown["status"]["convoy"]["reason"]["clusters"]
     assert verdict["short"] == {"nvidia.com/gpu": 2}
     assert world.copies("mpijobs", f"kubeflow.org/{version}") == {"north": []} and world.pods("north") == []
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from jobs.kinds import registry
-from jobs.models import Attempt
+from jobs.models import Attempt, Job
 from simulator.fault_parser import Fault
 from tests.acceptance.builders import POLICY
 
@@ -21,6 +21,21 @@ def elastic_job(**spec: object) -> dict:
     made["spec"] |= spec
     made["spec"]["replicaSpecs"]["worker"]["template"]["metadata"]["annotations"] = {"convoy.dev/duration": "10h"}
     return made
+
+
+def test_1_4_1_elastic_jobs_of_every_strategy_and_mode_are_accepted_with_a_master(ada):
+    forms = [
+        elastic_job(distributionStrategy=strategy, optimizeMode=mode)
+        for strategy in ("AllreduceStrategy", "ParameterServerStrategy")
+        for mode in ("single-job", "cluster", "manual")
+    ]
+    for number, form in enumerate(forms):
+        form["metadata"]["name"] = f"llama-{number}"
+    said = ada.says("apply", "-f", "-", given=yaml.safe_dump_all(forms))
+    assert said.count("created") == len(forms) and "Warning" not in said
+    for job in Job.objects.all():
+        master = job.roles[0]
+        assert master["name"] == "dlrover-master" and master["request"]["memory"] == 2 * 2**30
 
 
 @pytest.mark.parametrize("strategy", ["AllreduceStrategy", "ParameterServerStrategy"])
@@ -74,11 +89,12 @@ def test_1_4_17_a_gang_of_koordinator_that_a_person_wrote_waits_for_all_its_pods
     world.expect("smaller", "Running")
 
 
-def test_1_4_18_a_suspended_elastic_job_has_no_worker_pods_until_it_is_resumed(world):
+def test_1_4_18_a_suspended_elastic_job_has_no_worker_pods_until_it_is_resumed(world, ada):
     world.member("north", 8)
-    world.apply(POLICY, yaml.safe_dump(elastic_job(suspend=True)))
+    ada.says("apply", "-f", "-", given=f"{POLICY}\n---\n{yaml.safe_dump(elastic_job(suspend=True))}")
     assert world.job("llama").state == "Suspended" and world.pods("north") == []
-    world.resume("llama")
+    assert ada.says("get", "pods", "-o", "name") == ""
+    ada.says("patch", "elasticjob", "llama", "--type=merge", "-p", '{"spec": {"suspend": false}}')
     world.expect("llama", "Running")
 
 
