@@ -60,7 +60,7 @@ class ServedFleet:
     ) -> None:
         """``runtimes``: seconds of the min-runtime of each queue, by chance."""
         self.rng, self.now, self.many = Random(seed), timezone.now(), 0
-        self.nodes = [[8] * self.rng.randint(2, 4) for _ in range(self.rng.randint(1, 2))]
+        self.nodes = self.make_nodes()
         self.total = sum(map(sum, self.nodes))
         self.low, self.high = self._limits()
         self.runtime = {name: timedelta(seconds=Random(seed + i).choice(runtimes)) for i, name in enumerate(self.low)}
@@ -79,6 +79,9 @@ class ServedFleet:
         self._submit(self.rng.choice(list(self.low)), many=self.total // 4)
         self.rest()
 
+    def make_nodes(self) -> list[list[int]]:
+        return [[8] * self.rng.randint(2, 4) for _ in range(self.rng.randint(1, 2))]
+
     def _limits(self) -> tuple[dict[str, int], dict[str, int]]:
         left, low, high = self.total, {}, {}
         for name in "abc"[: self.rng.randint(2, 3)]:
@@ -89,10 +92,14 @@ class ServedFleet:
 
     def _leaf(self, name: str) -> dict:
         policy = self.rng.choice(["Never", "PreemptLowerPriority"])
-        attributes = {"preempt-policy": policy, "weight": self.rng.choice(["1", "2", "0.5"])}
+        attributes = {"preempt-policy": policy, "weight": self.rng.choice(["1", "2", "0.5"]), **self.settings_of(name)}
         if self.runtime[name]:
             attributes["min-runtime"] = f"{self.runtime[name].seconds}s"
         return quota(name, {GPU: self.low[name]}, {GPU: self.high[name]}, attributes=attributes)
+
+    def settings_of(self, name: str) -> dict[str, str]:
+        """Of a queue, beside those of all fleets."""
+        return {}
 
     # what happens
 
@@ -112,19 +119,19 @@ class ServedFleet:
 
     def _submit(self, leaf: str, many: int) -> None:
         """So many jobs of one queue, the half of them alike."""
-        texts, size = [], self._size(leaf)
+        texts, size = [], self.size(leaf)
         for _ in range(many):
-            size = size if self.rng.random() < 0.5 else self._size(leaf)
-            texts.append(self._job(leaf, self.rng.choice([0, 0, 0, 5]), self.rng.random() < 0.1, size))
+            size = size if self.rng.random() < 0.5 else self.size(leaf)
+            texts.append(self.make_job(leaf, self.rng.choice([0, 0, 0, 5]), self.rng.random() < 0.1, size))
         by = Random(self.many).choice(["ada", "grace", "test"])
         submit.apply(manifests.parse("\n---\n".join((POLICY, *texts)).encode()), by=by, now=self.now)
 
-    def _size(self, leaf: str) -> dict[str, int]:
+    def size(self, leaf: str) -> dict[str, int]:
         if leaf == self.big:
             return {"workers": self.rng.choice([1, 2, 3]), "gpus": 8}
         return {"workers": self.rng.choice([0, 0, 1, 2, 3]), "gpus": self.rng.choice([1, 2, 4, 8, 8])}
 
-    def _job(self, leaf: str, priority: int, firm: bool, size: dict[str, int]) -> str:
+    def make_job(self, leaf: str, priority: int, firm: bool, size: dict[str, int]) -> str:
         self.many += 1
         body = yaml.safe_load(pytorch_job(f"j{self.many}-{leaf}", **size))
         labels = {f"{LABEL}name": leaf, **({f"{LABEL}preemptible": "false"} if firm else {})}
@@ -150,9 +157,7 @@ class ServedFleet:
         fresh: set[str] = set()
         for _ in range(3):
             before = {row.name: row for row in rows() if row.state in HOLDING}
-            cycle_requests.request()
-            loop.run(lambda: self.now)
-            books.sent()
+            self.cycle()
             now = rows()
             stopped = {row.name for row in now if row.state == Job.State.RECLAIMING}
             assert not stopped & fresh, f"placed and ordered to leave with no event between: {stopped & fresh}"
@@ -164,6 +169,11 @@ class ServedFleet:
         for row in rows():
             if row.state == Job.State.PLACED:
                 books.report(row.name, "Running", now=self.now)
+
+    def cycle(self) -> None:
+        cycle_requests.request()
+        loop.run(lambda: self.now)
+        books.sent()
 
     # what is true of it
 
@@ -196,6 +206,8 @@ class ServedFleet:
         for row in now:
             if row.state != Job.State.QUEUED or used[row.leaf] + row.gpus > self.low[row.leaf]:
                 continue
+            if self.may_wait(row):
+                continue
             if any(self._is_big(big) and big.leaf == row.leaf and big.place < row.place for big in now):
                 continue  # nodes may be reserved for a big gang that is before it in its own queue
             if any(other.name != row.name and "protected by" in other.reason for other in now):
@@ -204,6 +216,10 @@ class ServedFleet:
                 assert not self._fits(row, [r for r in now if r.name not in gone]), (
                     f"{row} waits; {sorted(gone)} borrow"
                 )
+
+    def may_wait(self, row: Row) -> bool:
+        """Whether it may wait although it is within its min, for a reason that this fleet has beside those of all."""
+        return False
 
     def _is_big(self, row: Row) -> bool:
         return row.state == Job.State.QUEUED and row.gpus >= 8 * max(map(len, self.nodes)) // 2

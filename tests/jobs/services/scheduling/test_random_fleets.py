@@ -5,12 +5,15 @@ import pytest
 from jobs.models import Job
 from jobs.services.scheduling import loop
 from tests.jobs.services.scheduling.served_fleet import ServedFleet
+from tests.jobs.services.scheduling.windowed_fleet import WindowedFleet
 from tests.support.examples import IS_FULL
 
 pytestmark = pytest.mark.django_db
 STEPS = 25
 SEEDS = range(60) if IS_FULL else (0, 4)
-"""The fourth fails where no targets are searched for, and where nothing is withdrawn that the next cycle would stop."""
+"""The fourth fails where no targets are searched for, where nothing is withdrawn that the next cycle would stop, and where a gang
+starts whatever window lies ahead.
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +50,10 @@ def test_promises_are_kept_where_queues_level_what_they_borrow(seed):
     for _ in range(STEPS):
         fleet.step()
     assert IS_FULL or Job.objects.filter(claimed_at__isnull=False).exists()
+
+
+@pytest.mark.parametrize("seed", SEEDS if IS_FULL else SEEDS[1:])
+def test_promises_are_kept_and_nothing_is_started_in_the_place_of_a_window(seed):
+    fleet = WindowedFleet(seed)
+    for _ in range(STEPS if IS_FULL else 10):
+        fleet.step()
