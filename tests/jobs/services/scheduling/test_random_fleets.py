@@ -11,8 +11,8 @@ from tests.support.examples import IS_FULL
 pytestmark = pytest.mark.django_db
 STEPS = 25
 SEEDS = range(60) if IS_FULL else (0, 4)
-"""The fourth fails where no targets are searched for, where nothing is withdrawn that the next cycle would stop, and where gangs
-start whatever window lies ahead.
+"""The fourth fails where no targets are searched for, where nothing is withdrawn that the next cycle would stop, and where
+gangs start whatever window lies ahead.
 """
 
 
