@@ -165,6 +165,8 @@ class Kind(Protocol):
     """What a manifest has to state so that the job has bounds; empty: jobs of the kind never have any."""
     scalers: "Scalers | None" = None
     """What is made beside a running copy to give it another size, where its operator follows no field of the copy."""
+    ends_last: bool = False
+    """Whether the operator, given fewer pods of a role, ends those of the highest indexes, whatever became of the others."""
     ttl_path: tuple[str, ...] = ("spec", "ttlSecondsAfterFinished")
     """Where a manifest says how long the job is kept after its end. The fleet honours it, and sends copies without it."""
 

@@ -27,6 +27,7 @@ class ReplicaKind(Kind):
     """The role whose replicas ``kubectl scale`` sets; "": none."""
     managers: tuple[str, ...] = ("kubeflow.org/training-operator",)
     makes_services = True
+    ends_last = True
     ttl_path = ("spec", "runPolicy", "ttlSecondsAfterFinished")
 
     @property

@@ -7,8 +7,8 @@ makes the PodGroup.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fleet.kube.resources import VOLCANO_COMMANDS, VOLCANO_JOBS, Resource
+from jobs.core.resizing import stated_bounds
 from jobs.core.resizing.bounds import Bounds
-from jobs.kinds import stated_bounds
 from jobs.kinds.base import (
     Faults,
     Kind,
@@ -39,6 +39,7 @@ _PHASES = {
 class VolcanoJob(Kind):
     resource = VOLCANO_JOBS
     own_gang = True
+    ends_last = True
     how_to_resize = f"state its tasks' bounds by {stated_bounds.FIELD}, such as worker=1:8"
     phase_words = {
         "state.phase": {

@@ -197,7 +197,7 @@ class Scheduler(Controller):
                 self._hold(uid, node_of(pod), pod)
                 wake = False
             else:
-                if is_leaving(pod):
+                if is_leaving(pod) or pod["spec"].get("schedulingGates"):
                     self._waiting.pop(key, None)
                 elif key not in self._waiting or self._waiting[key].uid != uid:
                     self._waiting[key] = self._waiting_of(pod)

@@ -19,7 +19,7 @@ from fleet.kube.resources import (
     VOLCANO_POD_GROUPS,
 )
 from fleet.models import Hold, Pod
-from jobs.kinds.stated_bounds import BOUNDS
+from jobs.core.resizing.stated_bounds import BOUNDS
 from jobs.models import Work
 from jobs.services.submission.changes import resizing
 from tests.jobs.kinds.builders import EXAMPLES

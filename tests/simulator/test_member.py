@@ -60,6 +60,34 @@ def test_it_takes_everything_away_with_the_job(north: PAIR) -> None:
     until(lambda: not phases(client))
 
 
+def test_a_gated_pod_is_bound_once_its_gates_are_lifted_which_are_only_removed(north: PAIR) -> None:
+    _, client = north
+    path, gates = PODS.path(NAMESPACE, "held"), [{"name": "example.com/a"}, {"name": "example.com/b"}]
+    spec = {"containers": [{"name": "x", "image": "i"}], "schedulingGates": gates}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "held", "namespace": NAMESPACE}, "spec": spec}
+    [condition] = client.create(PODS.path(NAMESPACE), body)["status"]["conditions"]
+    assert (condition["type"], condition["reason"]) == ("PodScheduled", "SchedulingGated")
+    free = {**body, "metadata": {"name": "free", "namespace": NAMESPACE}, "spec": {"containers": spec["containers"]}}
+    client.create(PODS.path(NAMESPACE), free)
+    until(lambda: phases(client)["free"] == "Running")
+    assert phases(client)["held"] == "Pending" and nodes(client)["held"] == ""
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "held"},
+        "target": {"kind": "Node", "name": "n"},
+    }
+    with pytest.raises(MemberError, match="non-empty .spec.schedulingGates"):
+        client.create(PODS.path(NAMESPACE, "held", "binding"), binding)
+    client.merge_patch(path, {"spec": {"schedulingGates": gates[1:]}})
+    with pytest.raises(MemberError, match="only deletion is allowed, but found new scheduling gate 'example.com/a'"):
+        client.merge_patch(path, {"spec": {"schedulingGates": gates}})
+    client.merge_patch(path, {"spec": {"schedulingGates": None}})
+    until(lambda: phases(client)["held"] == "Running")
+    with pytest.raises(MemberError, match="cannot be set until all schedulingGates have been cleared"):
+        client.create(PODS.path(NAMESPACE), {**free, "metadata": {"name": "x"}, "spec": {**spec, "nodeName": "n"}})
+
+
 def test_it_starts_a_gang_whole_when_there_is_room_for_all(north: PAIR) -> None:
     _, client = north
     submit(client, pytorch_job("first", workers=1, gpus=4))

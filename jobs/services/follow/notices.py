@@ -4,7 +4,6 @@
 by a task as a hint, and by the sweep. An attempt that was asked to stop does not end its job, however its processes exit.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -40,6 +39,7 @@ REPLACED_WITHIN = timedelta(seconds=10)
 """How long the pods that left have for others to be bound in their place, before the job is made smaller."""
 MOST = 4096
 """Rows of one attempt: a member's record is not trusted to be sound."""
+_KEPT = "it keeps its size: of fewer pods its operator would end the last, which run, and not those that left"
 _FIELDS = ("heard_at", "left_at", "saved_step", "stopped_at")
 
 
@@ -197,19 +197,26 @@ def _settle(job: Job, now: datetime) -> bool:
 
 
 def _shrink(job: Job, rows: Sequence[Notice], now: datetime) -> bool:
-    """Gives the job the size that runs, once no pods come in the place of those that left, and asks for the former one."""
-    before = sizes.in_force(job)
-    bound = Counter(
-        Pod.objects.filter(job_uid=job.uid, attempt=job.attempt, phase__in=snapshot.LIVE)
-        .exclude(node="")
-        .values_list("role", flat=True)
-    )
-    fewer = {role: bound[role] for role, size in before.items() if bound[role] < size}
+    """Gives the job the size that runs, once no pods come in the place of those that left, and asks for the former one.
+
+    Not where its operator would end a pod that runs instead: it ends the last, and another one has left.
+    """
+    before, ends_last = sizes.in_force(job), sizes.kind_of(job).ends_last
+    bound: dict[str, set[int]] = {role: set() for role in before}
+    pods = Pod.objects.filter(job_uid=job.uid, attempt=job.attempt, phase__in=snapshot.LIVE, role__in=before)
+    for role, index in pods.exclude(node="").values_list("role", "index"):
+        bound[role].add(index)
+    missing = {role for role, size in before.items() if len(bound[role]) < size}
+    left = {role: max(bound[role], default=-1) + 1 if ends_last else len(bound[role]) for role in missing}
+    fewer = {role: size for role, size in left.items() if size < before[role]}
     last = max(row.left_at for row in rows if row.left_at)
-    if job.state != JobState.RUNNING or not fewer:
+    if job.state != JobState.RUNNING or not missing:
         return now - last > REPLACED_WITHIN and _close(rows, now)
     if now - last < REPLACED_WITHIN:
         return False
+    if not fewer:
+        record_event(job, "NotResized", _KEPT, now)
+        return _close(rows, now)
     by = f"the reclaim of {rows[0].node or 'its place'}"
     try:
         with transaction.atomic():

@@ -18,7 +18,7 @@ _POD = {
     "dnsPolicy": "ClusterFirst",
     "schedulerName": "default-scheduler",
 }
-_CHANGING = ("activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations")
+_CHANGING = ("activeDeadlineSeconds", "schedulingGates", "terminationGracePeriodSeconds", "tolerations")
 _COUNTS = ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
 
 
@@ -52,6 +52,16 @@ def check_pod_update(old: Object, new: Object) -> None:
             "`spec.initContainers[*].image`, `spec.activeDeadlineSeconds` or `spec.tolerations`"
         )
         raise invalid(PODS, name, "spec", message)
+    if added := [gate for gate in gates_of(spec) if gate not in gates_of(before)]:
+        message = f"Forbidden: only deletion is allowed, but found new scheduling gate {added[0]!r}"
+        raise invalid(PODS, name, "spec.schedulingGates", message)
+
+
+def gates_of(spec: Object) -> list[str]:
+    """The names of the gates that keep a pod from being bound."""
+    return [
+        str(gate["name"]) for gate in spec.get("schedulingGates") or [] if isinstance(gate, dict) and "name" in gate
+    ]
 
 
 def _lasting(spec: Object) -> Object:
@@ -65,11 +75,18 @@ def _default_pod(pod: Object) -> None:
     spec = pod.setdefault("spec", {})
     _default_pod_spec(spec, PODS, pod["metadata"]["name"], "spec")
     spec.setdefault("enableServiceLinks", True)
+    if spec.get("nodeName") and gates_of(spec):
+        message = "Forbidden: cannot be set until all schedulingGates have been cleared"
+        raise invalid(PODS, pod["metadata"]["name"], "spec.nodeName", message)
 
 
 def _complete_pod(pod: Object) -> None:
     pod["spec"].setdefault("serviceAccountName", "default")
     pod["status"] = {"phase": "Pending", "qosClass": _quality(pod["spec"]["containers"])}
+    if gates_of(pod["spec"]):
+        message = "Scheduling is blocked due to non-empty scheduling gates"
+        gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": message}
+        pod["status"]["conditions"] = [gated]
 
 
 def _default_pod_spec(spec: Object, resource: Resource, name: str, field: str) -> None:

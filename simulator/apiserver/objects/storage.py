@@ -19,7 +19,7 @@ from fleet.kube.schema.schemas import METADATA, Schema, of_kind
 from fleet.kube.server import kinds
 from fleet.kube.server.kinds import Exact, Key, Namespaces, Object, Write
 from fleet.kube.tables import Column
-from simulator.apiserver.objects import definitions, deletion, rules
+from simulator.apiserver.objects import defaults, definitions, deletion, rules
 from simulator.apiserver.objects.store import Store
 from simulator.images import RUN
 
@@ -193,6 +193,8 @@ class StoredKind(kinds.Kind):
         message = ""
         if pod["spec"].get("nodeName"):
             message = f"pod {name} is already assigned to node {pod['spec']['nodeName']!r}"
+        elif defaults.gates_of(pod["spec"]):
+            message = f"pod {name} has non-empty .spec.schedulingGates"
         elif "deletionTimestamp" in pod["metadata"]:
             message = f"pod {name} is being deleted, cannot be assigned to a host"
         if message:

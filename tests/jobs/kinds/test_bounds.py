@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
+from jobs.core.resizing.stated_bounds import BOUNDS, read
 from jobs.kinds.base import Faults
-from jobs.kinds.stated_bounds import BOUNDS, read
 from tests.jobs.kinds.builders import changed, example
 
 NOTE = f"metadata/annotations/{BOUNDS}"

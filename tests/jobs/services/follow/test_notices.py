@@ -36,7 +36,7 @@ def llama():
     return job
 
 
-def record(scope, pods=("llama-worker-1",), *, heard=True, left=True, stopped=False, ago_s=20.0, notice_s=60.0):
+def record(scope, pods=("llama-worker-2",), *, heard=True, left=True, stopped=False, ago_s=20.0, notice_s=60.0):
     at = timezone.now().timestamp() - ago_s
     entry = PodRecord("u", at + 1 if heard else None, at + 5 if left else None, 40)
     notice = records.Notice("n1-1", "aws-spot", "n1", at, at + notice_s, scope)
@@ -72,7 +72,7 @@ def test_it_believes_no_record_that_came_with_a_manifest():
 
 
 def test_it_makes_a_job_smaller_when_nothing_comes_in_the_place_of_what_left():
-    Pod.objects.filter(name="llama-worker-1").update(node="", phase="Pending")
+    Pod.objects.filter(name="llama-worker-2").update(node="", phase="Pending")
     report(record(Scope.PODS))
     notices.settle(timezone.now())
     job = books.job("llama")
@@ -84,19 +84,30 @@ def test_it_makes_a_job_smaller_when_nothing_comes_in_the_place_of_what_left():
     assert size("llama") == 2, "once"
 
 
-def test_it_waits_a_little_for_pods_in_the_place_of_those_that_left():
+def test_it_keeps_its_size_where_its_operator_would_end_a_pod_that_runs_for_one_that_left():
+    """Of two workers the training operator has those of index 0 and 1: it would end the last one, and start the lost one."""
     Pod.objects.filter(name="llama-worker-1").update(node="", phase="Pending")
+    report(record(Scope.PODS, ("llama-worker-1",)))
+    notices.settle(timezone.now())
+    assert (size("llama"), books.job("llama").resize, books.used("root/a")[GPU]) == (3, None, 3)
+    assert "its operator would end the last, which run" in Event.objects.get(reason="NotResized").message
+    assert not notices.unsettled().exists()
+    sizes_agree()
+
+
+def test_it_waits_a_little_for_pods_in_the_place_of_those_that_left():
+    Pod.objects.filter(name="llama-worker-2").update(node="", phase="Pending")
     report(record(Scope.PODS, ago_s=6))
     notices.settle(timezone.now())
     assert size("llama") == 3
-    Pod.objects.filter(name="llama-worker-1").update(node="node", phase="Running")
+    Pod.objects.filter(name="llama-worker-2").update(node="node", phase="Running")
     notices.settle(timezone.now() + timedelta(minutes=1))
     assert size("llama") == 3 and books.job("llama").resize is None
     assert not notices.unsettled().exists()
 
 
 def test_it_lets_a_sweep_do_what_a_lost_hint_did_not():
-    Pod.objects.filter(name="llama-worker-1").update(node="", phase="Pending")
+    Pod.objects.filter(name="llama-worker-2").update(node="", phase="Pending")
     report(record(Scope.PODS))
     sweep.run(timezone.now())
     assert size("llama") == 2
