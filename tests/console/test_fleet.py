@@ -154,6 +154,12 @@ def test_an_admin_sees_and_changes_how_a_cluster_is_accessed(page, north, axe):
     page.get_by_role("dialog", name="Use what north was joined with?").get_by_role("button", name="Turn off").click()
     expect(tokens.get_by_role("button", name="Turn on")).to_be_visible()
     expect(tokens).to_contain_text("turned off for this cluster", ignore_case=True)
+    row = page.get_by_role("row").filter(has=page.get_by_role("button", name=re.compile("^Exclude "))).first
+    node = row.locator("td").first.inner_text()
+    page.get_by_role("button", name=f"Exclude {node}", exact=True).click()
+    page.get_by_role("dialog", name=f"Exclude {node}?").get_by_role("button", name="Exclude").click()
+    page.get_by_role("button", name=f"Include {node} again").click()
+    expect(page.get_by_role("button", name=f"Exclude {node}", exact=True)).to_be_visible()
     taints = page.get_by_role("region", name="Taints")
     taints.get_by_label("Key").fill("maintenance")
     taints.get_by_role("button", name="Add the taint").click()

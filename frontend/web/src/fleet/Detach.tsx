@@ -19,7 +19,7 @@ export function Detach({ cluster: { name } }: { cluster: Cluster }) {
   const go = useGo();
   const client = useQueryClient();
   const [isAsked, setAsked] = useState(false);
-  const may = useMay('join');
+  const may = useMay('detach');
   const detach = useMutation({
     mutationKey: detaching(name),
     mutationFn: () => api.delete(`clusters/${encodeURIComponent(name)}/`),

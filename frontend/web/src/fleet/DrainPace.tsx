@@ -40,7 +40,7 @@ export function DrainPace({ name }: { name: string }) {
 function Pace({ cluster, now }: { cluster: ClusterDetail; now: number }) {
   const { t } = useTranslation(['translation', 'deferred']);
   const client = useQueryClient();
-  const may = useMay('cordon');
+  const may = useMay('label');
   const [pace, setPace] = useState<number | string>(now);
   const { [PER_MINUTE]: own, ...others } = cluster.labels;
   const set = useMutation({

@@ -6,6 +6,7 @@ import type { Capacity, Node } from '../api/types.ts';
 import { DataTable, type Column } from '../ui/DataTable.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
 import { GpuBar } from './GpuBar.tsx';
+import { NodeExclude } from './NodeExclude.tsx';
 import { formatAmount } from './resources.ts';
 
 interface Props {
@@ -33,6 +34,7 @@ export function NodeTable({ nodes, known, ...order }: Props) {
     { id: 'taken', header: t('gpus.column.free'), term: 'free', align: 'end', cell: (node) => (known ? <Free capacity={gpusOf(node)} /> : `? / ${gpusOf(node).allocatable}`) },
     { id: 'cpu', header: t('cluster.cpuFree'), align: 'end', cell: (node) => (known ? free(node, 'cpu') : '?') },
     { id: 'memory', header: t('cluster.memoryFree'), align: 'end', cell: (node) => (known ? free(node, 'memory') : '?') },
+    { id: 'actions', header: t('jobs.column.actions'), quiet: true, align: 'end', cell: (node) => <NodeExclude node={node} /> },
   ];
   return <DataTable caption={t('cluster.nodes')} columns={columns} rows={nodes} rowKey={({ name }) => name} {...order} />;
 }

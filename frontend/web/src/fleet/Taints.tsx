@@ -37,7 +37,7 @@ export function Taints({ name }: { name: string }) {
 function TaintList({ cluster }: { cluster: ClusterDetail }) {
   const { t } = useTranslation(['translation', 'deferred']);
   const client = useQueryClient();
-  const may = useMay('cordon');
+  const may = useMay('label');
   const set = useMutation({
     mutationFn: (taints: Taint[]) => api.patch(`clusters/${encodeURIComponent(cluster.name)}/`, { taints: taints.filter((taint) => !isOfHealth(taint)) }),
     onSuccess: () => void refetch(client, 'clusters'),

@@ -64,6 +64,15 @@ test('leaves an event in the words of the server in English, and translates its 
   expect(eventWords({ ...event, reason: 'SomethingNew' }, words('id'))).toBe('SomethingNew');
 });
 
+test.each([
+  ['{north:0,[{master 1} {worker 2}]}', 'Placed on a cluster: north'],
+  ['{north-1:3, south.b:2}', 'Placed on a cluster: north-1 and south.b'],
+  ['', 'Placed on a cluster'],
+])('says of a placement %s where it is, and not how programs read it', (result, text) => {
+  const event = { reason: 'ScheduleBindingSucceed', message: `Binding has been scheduled successfully. Result: ${result}` };
+  expect(eventWords(event, words('en'))).toBe(text);
+});
+
 test('writes amounts of GPUs as people do', () => {
   expect(polished('asks for 1 nvidia.com/gpu of 12 nvidia.com/gpu')).toBe('Asks for 1 GPU of 12 GPUs');
 });

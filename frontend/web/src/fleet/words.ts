@@ -186,8 +186,18 @@ type EventKey = keyof (typeof en)['event'];
 
 /** The server's own sentence in English; in other languages what the event's code says. */
 export function eventWords({ reason, message }: Pick<JobEvent, 'reason' | 'message'>, { t, language }: Words): string {
+  if (reason === PLACED) return placedWords(message, { t, language });
   if (language === 'en' && message !== '') return polished(message);
   const key = `event.${reason as EventKey}` as const;
   const text = t(key);
   return text === key ? t('event.other', { reason }) : text;
+}
+
+const PLACED = 'ScheduleBindingSucceed';
+
+/** Its message is written for programs: `... Result: {north:0,[{master 1}]}`. */
+function placedWords(message: string, { t, language }: Words): string {
+  const clusters = [...message.matchAll(/(?:[{,]|\s)([a-z0-9][a-z0-9.-]*):\d/g)].map(([, name = '']) => name);
+  const text = t(`event.${PLACED}`);
+  return clusters.length > 0 ? `${text}: ${listOf([...new Set(clusters)], language)}` : text;
 }
