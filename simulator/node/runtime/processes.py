@@ -279,6 +279,14 @@ def _copy(place: Path, files: Mapping[str, str]) -> None:
         target.write_text(text)
 
 
+def add_late_secrets(pod: Object, folder: Path, fetch: FetchData) -> None:
+    """Copies the optional Secrets that did not exist when the pod started, as a kubelet does after a while."""
+    for volume in pod["spec"].get("volumes") or []:
+        place = folder / "files" / _plain(volume["name"])
+        if (volume.get("secret") or {}).get("optional") and place.is_dir() and not any(place.iterdir()):
+            _copy(place, _files(volume, namespace_of(pod), fetch))
+
+
 def _files(volume: Object, namespace: str, fetch: FetchData) -> dict[str, str]:
     if source := volume.get("configMap"):
         data = dict(fetch("ConfigMap", namespace, source["name"]))

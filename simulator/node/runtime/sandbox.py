@@ -22,7 +22,7 @@ from simulator.node.runtime import names
 from simulator.node.runtime.appetite import Bounds, machine_fault
 from simulator.node.runtime.isolation import Isolation
 from simulator.node.runtime.network import API_PORT, MemberNetwork
-from simulator.node.runtime.processes import InCluster, Launch, Ports, Process, prepare
+from simulator.node.runtime.processes import InCluster, Launch, Ports, Process, add_late_secrets, prepare
 
 TOKEN_S = 30 * 86400
 """How long a token is valid. It is not renewed, because no process of a simulated pod runs longer."""
@@ -90,12 +90,14 @@ class Sandboxes:
             raise ValueError(f"cannot isolate it: {e.filename}: {e.strerror}") from e
 
     def refresh(self) -> None:
-        """Brings the names of every running pod up to date."""
+        """Brings the names of every running pod up to date, and its optional Secrets that exist by now."""
         with self._lock:
             open_files = list(self._hosts.values())
         for pod, path in open_files:
             with contextlib.suppress(FileNotFoundError):  # the pod was deleted, and its files with it
                 self._write(pod, path)
+                with contextlib.suppress(MemberError):
+                    add_late_secrets(pod, path.parent, self._fetch)
 
     def _free_address(self) -> str:
         if self._taken is None:

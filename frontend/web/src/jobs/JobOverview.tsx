@@ -7,6 +7,7 @@ import type { JobDetail } from '../api/types.ts';
 import { Panel } from '../ui/Panel.tsx';
 import { FailureCard } from './FailureCard.tsx';
 import { OtherCopies } from './OtherCopies.tsx';
+import { JobProgress } from './JobProgress.tsx';
 import { JobPods } from './JobPods.tsx';
 import { JobSummary } from './JobSummary.tsx';
 import { RoleTable } from './RoleTable.tsx';
@@ -34,6 +35,7 @@ export function JobOverview({ job }: { job: JobDetail }) {
           </Suspense>
         </div>
         <div className={classes['main']}>
+          {job.progress && <JobProgress progress={job.progress} running={job.state === 'Running'} />}
           <Panel title={t('job.summary')}>
             <JobSummary job={job} />
           </Panel>
