@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from fleet.errors import Forbidden, NotFound, invalid
-from fleet.models import SavedView
+from fleet.models import Grant, SavedView
 from fleet.services.authorization import access
 
 LISTS = ("jobs", "events", "audit")
@@ -19,7 +19,7 @@ MOST = 100
 
 
 def visible(user: Any) -> QuerySet[SavedView]:
-    """The user's own, and those shared with them."""
+    """The user's own, and those that others share with them, for as long as these may share there."""
     own = SavedView.objects.filter(user_id=user.pk)
     if not access.roles(user):
         return own
@@ -27,7 +27,14 @@ def visible(user: Any) -> QuerySet[SavedView]:
     shared = Q(is_shared=True)
     if namespaces is not None:
         shared &= Q(namespace__in=["", *namespaces])
-    return SavedView.objects.filter(Q(user_id=user.pk) | shared)
+    return SavedView.objects.filter(Q(user_id=user.pk) | shared & _owner_may_share())
+
+
+def _owner_may_share() -> Q:
+    """As `_require_may_share` answers for a user who comes in: who lost the role or is disabled keeps the view, unshared."""
+    roles = Grant.objects.filter(user_id=OuterRef("user_id"), role__in=(Grant.Role.EDITOR, Grant.Role.FLEET_ADMIN))
+    granted = Exists(roles.filter(Q(namespace="") | Q(namespace=OuterRef("namespace"))))
+    return Q(user__is_active=True) & (Q(user__is_superuser=True) | Q(granted))
 
 
 def save(user: Any, *, list: str, name: str, search: str, is_shared: bool, namespace: str, now: datetime) -> SavedView:

@@ -1,6 +1,7 @@
 """Views of lists kept under a name: one's own, and shared with those who read a namespace or the fleet."""
 
 import pytest
+from django.contrib.auth import get_user_model
 
 from fleet.models import Grant, SavedView
 from fleet.services.operations import saved_views
@@ -62,10 +63,19 @@ def test_a_view_for_all_is_seen_by_everybody_with_a_role_and_by_nobody_without(a
 
 
 def test_who_lost_the_role_keeps_the_view_but_changes_what_others_see_no_more():
-    client = member("e", "editor", "vision")
+    client, reader = member("e", "editor", "vision"), member("r", "viewer", "vision")
     save(client, "team", shared=True, namespace="vision")
-    Grant.objects.all().delete()
+    assert names(reader) == ["team"]
+    Grant.objects.filter(user__username="e").update(namespace="nlp")
     assert save(client, "team", search="x=1").status_code == 403
+    assert names(client) == ["team"] and names(reader) == []
+
+
+def test_the_shared_views_of_a_disabled_user_are_not_shown():
+    reader = member("r", "viewer", "vision")
+    save(member("e", "editor", "vision"), "team", shared=True, namespace="vision")
+    get_user_model().objects.filter(username="e").update(is_active=False)
+    assert names(reader) == []
 
 
 def test_it_keeps_a_bounded_number(as_admin, monkeypatch):
