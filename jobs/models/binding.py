@@ -149,7 +149,7 @@ class Attempt(models.Model):
     facts_due_at = models.DateTimeField(null=True, blank=True)
     """When what its runtime says is to be read again; null: it says nothing, or all has been read."""
     facts_of = models.JSONField(null=True, blank=True)
-    """UIDs of the failed pods that the last look has read."""
+    """A digest of the UIDs of the pods that had failed at the last look."""
 
     incident = models.ForeignKey(
         "jobs.Incident", null=True, blank=True, on_delete=models.SET_NULL, related_name="attempts", db_index=False

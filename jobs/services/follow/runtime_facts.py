@@ -7,6 +7,7 @@ excluded for the job. dlrover deletes a worker that failed, with its log, soon a
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from hashlib import sha256
 from threading import BoundedSemaphore
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from structlog import get_logger
 
 from fleet.changes import events
 from fleet.db import bulk, clock
-from fleet.member.errors import MemberError
+from fleet.member.errors import MemberAway, MemberError
 from fleet.models import Cluster, Event, Pod
 from fleet.services.members import impersonation, member_clients, pod_logs
 from jobs.events import job_event
@@ -71,8 +72,8 @@ def hurry(jobs: Mapping[UUID, Job], changed: Collection[tuple[UUID, int]], now: 
     failed = Pod.objects.filter(job_uid__in=uids, phase="Failed").order_by().values_list("job_uid", "attempt", "uid")
     waiting = Attempt.objects.filter(job__uid__in=uids, facts_due_at__gt=now)
     for pk, uid, number, seen in list(waiting.values_list("pk", "job__uid", "number", "facts_of")):
-        ended = {pod for of_job, attempt, pod in failed if (of_job, attempt) == (uid, number)}
-        if (uid, number) in keys and ended - set(seen or ()):
+        ended = [pod for of_job, attempt, pod in failed if (of_job, attempt) == (uid, number)]
+        if (uid, number) in keys and ended and _digest(ended) != seen:
             Attempt.objects.filter(pk=pk, facts_due_at__gt=now).update(facts_due_at=now)
             events.enqueue("jobs.read_runtime", str(uid), number)
 
@@ -86,7 +87,12 @@ def _read(attempt: Attempt, now: datetime) -> bool:
     pods = _pods(attempt)
     if not _claim(attempt, pods, now):
         return False
-    said = [(pod, fact) for pod in pods[:_PODS] for fact in _of_pod(pod, attempt.job.submitted_by)]
+    said: list[tuple[Pod, Fact]] = []
+    try:
+        for pod in pods[:_PODS]:
+            said += [(pod, fact) for fact in _of_pod(pod, attempt.job.submitted_by)]
+    except MemberAway as e:  # it would keep this worker waiting for each pod
+        log.info("a member does not answer", cluster=attempt.cluster_name, error=e.message)
     said.sort(key=lambda each: each[1].at or now)
     _store(attempt, said[-_MOST:], now)
     return True
@@ -103,12 +109,17 @@ def _pods(attempt: Attempt) -> list[Pod]:
 def _claim(attempt: Attempt, pods: Sequence[Pod], now: datetime) -> bool:
     """Moves the next look into the future, so that only this worker makes this one. An attempt that has ended has none."""
     following = now + min(PERIOD * (1 + len(pods) // 8), _LONGEST) if attempt.ended_at is None else None
-    failed = [pod.uid for pod in pods if pod.phase == "Failed"][-_PODS:]
+    failed = _digest(pod.uid for pod in pods if pod.phase == "Failed")
     unclaimed = Attempt.objects.filter(pk=attempt.pk, facts_due_at=attempt.facts_due_at)
-    return unclaimed.update(facts_due_at=following, facts_of=failed or None) == 1
+    return unclaimed.update(facts_due_at=following, facts_of=failed) == 1
+
+
+def _digest(uids: Iterable[str]) -> str:
+    return sha256(" ".join(sorted(uids)).encode()).hexdigest()
 
 
 def _of_pod(pod: Pod, author: str) -> list[Fact]:
+    """What one pod says; nothing if its log cannot be read. Raises `MemberAway`."""
     if pod.cluster.state != Cluster.State.READY or pod.phase == "Pending":
         return []
     try:
@@ -116,6 +127,8 @@ def _of_pod(pod: Pod, author: str) -> list[Fact]:
         client = impersonation.in_name_of_author(client, pod.cluster, author)
         said = facts.read(pod_logs.text(client, pod, timestamps=True), pod.name)
         return [fact for fact in said if fact.at and (fact.pod == pod.name or "master" in pod.role)]
+    except MemberAway:
+        raise
     except MemberError as e:
         log.info("no log of a runtime", pod=str(pod), cluster=pod.cluster.name, error=e.message)
         return []
@@ -123,10 +136,10 @@ def _of_pod(pod: Pod, author: str) -> list[Fact]:
 
 @transaction.atomic
 def _store(attempt: Attempt, said: Sequence[tuple[Pod, Fact]], now: datetime) -> None:
+    lock_jobs(Job.objects.filter(pk=attempt.job_id))
     job = Job.objects.filter(pk=attempt.job_id).first()
     if job is None or not said:
         return
-    lock_jobs(Job.objects.filter(pk=job.pk))
     stored = RuntimeFact.objects.filter(job=job, attempt=attempt.number)
     known = set(stored.values_list("key", flat=True))
     keyed = by_key(fact for _, fact in said)

@@ -109,6 +109,14 @@ def test_a_pod_that_failed_is_read_at_once_and_once(training, logs, look, monkey
     assert runtime_facts.run(job.uid, 1, now)
     runtime_facts.hurry({job.uid: job}, keys, now)
     assert len(sent) == 1
+    known = Pod.objects.get(name="llama-worker-0")
+    for number in range(50):
+        known.pk, known.name, known.uid = None, f"again-{number}", f"again-{number}"
+        known.save(force_insert=True)
+    for _ in range(3):
+        runtime_facts.hurry({job.uid: job}, keys, now)
+        runtime_facts.run(job.uid, 1, now)
+    assert len(sent) == 2, "however many have failed"
 
 
 def test_an_endless_log_fills_neither_the_table_nor_the_timeline(training, logs, look):
@@ -131,11 +139,14 @@ def test_only_the_latest_are_kept(training, logs, look, monkeypatch):
     assert [row["restarts"] for row in facts_of(job)] == [6, 7, 8]
 
 
-def test_a_member_that_is_away_is_asked_again_and_an_ended_attempt_no_more(training, look):
-    job = training()
+def test_a_member_that_is_away_is_asked_again_and_an_ended_attempt_no_more(training, look, monkeypatch):
+    job, of_pod = training(), runtime_facts._of_pod
     job.cluster.access = {**job.cluster.access, "server": "https://127.0.0.1:1"}
     job.cluster.save()
+    asked = []
+    monkeypatch.setattr(runtime_facts, "_of_pod", lambda pod, author: asked.append(pod) or of_pod(pod, author))
     assert look(job) and Attempt.objects.get().facts_due_at > timezone.now()
+    assert len(asked) == 1, "its other pods are not waited for"
     Attempt.objects.update(ended_at=timezone.now())
     assert look(job, 120) and Attempt.objects.get().facts_due_at is None
 
