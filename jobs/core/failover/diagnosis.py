@@ -47,6 +47,8 @@ _CAUSE_OF: Mapping[Symptom, Cause] = {
 }
 _WEAK = frozenset({Cause.CODE_ERROR, Cause.UNKNOWN})
 """Causes by the state of pods that a log can make more exact."""
+_ASKED_TO_STOP = 128 + signal.SIGTERM
+"""By the member or by whatever deleted the pod: also what a container gets whose preStop hook took all of its grace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,8 @@ def _of_pods(failure: Failure, logs: Sequence[tuple[PodEnd, Finding]]) -> Diagno
     pod = next(iter(failure.evidence), None)
     if pod is None:
         return Diagnosis(kind, failure.cause, "no pod shows why it failed")
+    if failure.cause is Cause.UNKNOWN and pod.exit_code == _ASKED_TO_STOP:
+        kind = Class.PREEMPTION
     finding = next((finding for other, finding in logs if other.pod == pod.pod), None)
     words = {Cause.OUT_OF_MEMORY: "ran out of memory: "}.get(failure.cause, "")
     message = f"{words}{pod}".replace(f"exit code {pod.exit_code}", ended_by(pod.exit_code or 0))
