@@ -108,6 +108,12 @@ class SparkApplication(Kind):
             faults.add(f"{path}.cores", str(e))
             cores = {}
         request = {**cores, "memory": self._read_memory(spec, body, path, faults), "pods": 1}
+        pod = faults.mapping(
+            faults.mapping(body.get("template"), f"{path}.template").get("spec"), f"{path}.template.spec"
+        )
+        if pod.get("resourceClaims"):
+            detail = "is not supported for Spark's pods: their devices would be in no total and no quota. Use gpu"
+            faults.add(f"{path}.template.spec.resourceClaims", detail)
         gpu = faults.mapping(body.get("gpu"), f"{path}.gpu")
         if gpu:
             number = faults.whole(gpu.get("quantity"), f"{path}.gpu.quantity", default=0)

@@ -128,6 +128,13 @@ def test_a_claim_of_another_shape_is_refused(odd):
     assert device_claims.faults_of(claim) and device_claims.amounts_of(claim) is None
 
 
+def test_claims_in_the_template_of_sparks_pods_are_refused():
+    manifest = yaml.safe_load((EXAMPLES / "sparkapplication.yaml").read_text())
+    manifest["spec"]["executor"]["template"] = {"spec": {"containers": [], "resourceClaims": CLAIMS}}
+    kind = registry.kind_of(manifest["apiVersion"], manifest["kind"])
+    assert [fault.field for fault in kind.read(manifest).faults] == ["spec.executor.template.spec.resourceClaims"]
+
+
 def test_alternatives_and_constraints_of_a_claim_are_refused():
     claim = template(kind="ResourceClaim")
     claim["spec"]["devices"]["constraints"] = [{"matchAttribute": "example.com/numa"}]
