@@ -22,9 +22,11 @@ def agree() -> bool:
     torch = sys.modules["torch"]
     flag = torch.tensor([int(stop_requested())], dtype=torch.int32)
     dist.all_reduce(flag, op=dist.ReduceOp.MAX, group=_cpu_group(dist))
-    if flag.item():
+    agreed = bool(flag.item())
+    if agreed:
         request_stop()
-    return stop_requested()
+    # Not the flag of this process: it may have been set since, and the other ranks take another step.
+    return agreed
 
 
 def _distributed() -> Any | None:
