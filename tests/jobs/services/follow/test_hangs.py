@@ -11,7 +11,7 @@ from django.utils import timezone
 from fleet.core.security.webhooks import Webhook, signature
 from fleet.errors import InvalidInput
 from fleet.models import Cluster, Event
-from jobs.models import Attempt, Hang, Job, Notice, Progress
+from jobs.models import Attempt, Hang, Job, Notice, Pace, Progress
 from jobs.services.follow import hangs
 from tests.support import books
 from tests.support.world import pytorch_job
@@ -143,6 +143,24 @@ def test_1_4_16_it_leaves_for_another_place_if_the_job_wants_that(silent, clock)
     job = silent(on_hang="Relaunch")
     assert clock.look(job, 121)
     assert books.job("llama").state in ("Moving", "Queued") and Attempt.objects.get(number=1).outcome == "Failed"
+
+
+def test_one_job_that_reports_without_end_keeps_no_other_from_being_judged(silent, clock, monkeypatch):
+    monkeypatch.setattr(hangs, "_BATCH", 1)
+    llama = silent()
+    books.apply(pytorch_job("noisy", workers=0))
+    books.cycle()
+    books.sent()
+    books.report("noisy", "Running")
+    noisy = books.job("noisy")
+    for step in range(3, 8):
+        clock.report(noisy, step, after_s=1)
+        clock.report(llama, step, after_s=1)
+        clock.report(noisy, 2**53 - step, after_s=1, saved_step=step)
+    for _ in range(4):
+        hangs.review(clock.now)
+    assert Pace.objects.get(job=llama).step == 7
+    assert clock.look(llama, 125) and Hang.objects.get().job == llama
 
 
 def test_the_shortest_silence_is_the_jobs_own(silent, clock):
