@@ -19,6 +19,7 @@ from simulator.machinery.objects import (
     labels_of,
     name_of,
     namespace_of,
+    node_of,
     owner_reference,
     phase_of,
     restarts_of,
@@ -122,7 +123,7 @@ def _refill(job: Object, pods: list[Object], live: list[Object], decision: Decis
     done = [pod for pod in pods if phase_of(pod) == "Succeeded"]
     unbounded = len(live) if done else parallelism
     wanted = unbounded if completions is None else min(parallelism, completions - len(done))
-    decision.delete += [name_of(pod) for pod in live[max(wanted, 0) :] if not is_leaving(pod)]
+    decision.delete += _excess([pod for pod in live if not is_leaving(pod)], max(wanted, 0))
     missing = wanted - len(live)
     failures = decision.status.get("failed", 0)
     if missing <= 0:
@@ -139,6 +140,12 @@ def _refill(job: Object, pods: list[Object], live: list[Object], decision: Decis
         decision.create = [pod_of(job, index, _tries(pods, index)) for index in free]
     else:
         decision.create = [pod_of(job, None, len(pods) + i) for i in range(missing)]
+
+
+def _excess(staying: list[Object], wanted: int) -> list[str]:
+    """The names of the pods to delete: first those without a node, then those that do not run, then the last ones."""
+    first = sorted(reversed(staying), key=lambda pod: (bool(node_of(pod)), phase_of(pod) == "Running"))
+    return [name_of(pod) for pod in first[: max(len(staying) - wanted, 0)]]
 
 
 def _size(spec: Object) -> tuple[int, int | None]:

@@ -40,6 +40,15 @@ def test_it_keeps_as_many_pods_as_it_may(spec: dict, phases: list[str], created:
     assert len(decided(given, pods(given, *phases)).create) == created
 
 
+def test_of_fewer_pods_it_ends_those_first_that_do_not_run() -> None:
+    given = job(parallelism=2, completions=9)
+    there = pods(given, "Pending", "Running", "Running", "Pending", "Running")
+    for pod in there[:2] + there[3:]:
+        pod["spec"]["nodeName"] = "n"
+    names = [pod["metadata"]["name"] for pod in there]
+    assert decided(given, there).delete == [names[2], names[3], names[0]]
+
+
 def test_it_completes() -> None:
     given = job(parallelism=2, completions=2)
     decision = decided(given, pods(given, "Succeeded", "Succeeded"))
