@@ -72,7 +72,9 @@ def _learn(now: datetime) -> None:
     fresh = running.annotate(seen=Subquery(mine.values("seen_at")[:1])).filter(
         Q(seen=None) | Q(seen__lt=F("reported_at"))
     )
-    reports = list(fresh.order_by("reported_at").values("job_id", "attempt", "step", "saved_step", "reported_at")[:_BATCH])
+    reports = list(
+        fresh.order_by("reported_at").values("job_id", "attempt", "step", "saved_step", "reported_at")[:_BATCH]
+    )
     keys = {(row["job_id"], row["attempt"]) for row in reports}
     known = {(pace.job_id, pace.attempt): pace for pace in Pace.objects.filter(job__in=[pk for pk, _ in keys])}
     wanted = _wanted([pk for pk, _ in keys])
