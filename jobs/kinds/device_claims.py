@@ -79,7 +79,7 @@ def counted(kind: Kind, manifest: Manifest, reading: Reading) -> Reading:
                     f"there is no {reference.kind} {reference.name} in this namespace of the fleet: apply it first",
                 )
             elif name not in roles:
-                faults.add(path, "is not supported for these pods: their devices would be in no total and no quota")
+                continue  # no pods of it are asked for
             elif reference.kind == CLAIM and not _is_of_one_pod(kind, manifest, roles[name], reference):
                 faults.add(
                     path, f"names one {CLAIM} for several pods, which would have to share a node: name a {TEMPLATE}"

@@ -128,6 +128,14 @@ def test_a_claim_of_another_shape_is_refused(odd):
     assert device_claims.faults_of(claim) and device_claims.amounts_of(claim) is None
 
 
+def test_a_role_without_pods_asks_for_no_devices():
+    body = job(resourceClaims=CLAIMS)
+    body["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 0
+    device_claims.resolve(KIND, body, lambda *_: template(), {})
+    reading = device_claims.read(KIND, body)
+    assert reading.faults == () and GPUS not in reading.total()
+
+
 def test_claims_in_the_template_of_sparks_pods_are_refused():
     manifest = yaml.safe_load((EXAMPLES / "sparkapplication.yaml").read_text())
     manifest["spec"]["executor"]["template"] = {"spec": {"containers": [], "resourceClaims": CLAIMS}}
