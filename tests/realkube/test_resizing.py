@@ -4,9 +4,10 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.kube.resources import JOBS, PYTORCH_JOBS
+from fleet.kube.resources import JOBS, PYTORCH_JOBS, SCALE_OUTS, TRAINING_JOBS
 from jobs.models import Work
 from jobs.services.submission.changes import resizing
+from tests.jobs.kinds.builders import EXAMPLES, example
 from tests.jobs.services.resizing import batch, elastic, sizes_agree
 from tests.realkube.control_plane import needs_realkube
 from tests.support.world import POLICY
@@ -55,4 +56,21 @@ def test_a_batch_job_gets_its_parallelism(real):
         )
         real.world.until(lambda wanted=replicas: len(real.pods("north")) == wanted, "the pods follow")
         real.world.until(lambda: is_done("shards"), "the order is recorded")
+    sizes_agree()
+
+
+def test_a_training_job_gets_one_scaler_which_a_real_api_server_takes(real):
+    real.join("north")
+    kind, body = example("trainingjob")
+    body["metadata"].pop("namespace")
+    for _, template in kind.templates(body):
+        template["metadata"]["annotations"]["convoy.dev/duration"] = "100h"
+    real.apply((EXAMPLES / "policy.yaml").read_text(), yaml.safe_dump(body))
+    real.world.expect("fine-tuning", "Running")
+    resize(real, "fine-tuning", 4)
+    real.world.until(lambda: is_done("fine-tuning"), "the workers run")
+    copy, client = real.copy("north", "fine-tuning", TRAINING_JOBS), real.world.clients["north"]
+    [scaler] = client.list(SCALE_OUTS.path(copy["metadata"]["namespace"]))["items"]
+    assert scaler["spec"]["toAdd"] == {"count": 2} and scaler["status"]["phase"] == "ScaleSucceeded"
+    assert len(copy["status"]["targetWorkers"]) == 4 and len(real.pods("north")) == 5
     sizes_agree()
