@@ -54,7 +54,7 @@ function Lines({ rows, onOpen }: { rows: AuditLine[] | undefined; onOpen: (line:
       rows={rows}
       rowKey={({ id }) => String(id)}
       columns={[
-        { id: 'at', header: t('events.at'), width: '110px', cell: ({ at }) => <Age since={at} ago /> },
+        { id: 'at', header: t('deferred:events.at'), width: '110px', cell: ({ at }) => <Age since={at} ago /> },
         { id: 'actor', header: t('deferred:audit.actor'), cell: ({ actor }) => actor },
         { id: 'door', header: t('deferred:audit.door'), cell: ({ door }) => door },
         {

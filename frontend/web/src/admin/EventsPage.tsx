@@ -23,7 +23,7 @@ import { SettledInput } from '../ui/SettledInput.tsx';
 import { eventsQuery } from './queries.ts';
 
 export default function EventsPage() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const list = useListState();
   const type = list.get('type');
   const scope = useScope();
@@ -33,14 +33,14 @@ export default function EventsPage() {
   const rows = held ?? data?.results;
   return (
     <>
-      <PageHeader title={t('events.title')} note={data && t('events.count', { count: data.count })}>
-        <SettledInput label={t('events.search')} value={list.search} onSettle={(search) => list.set({ search })} />
+      <PageHeader title={t('deferred:events.title')} note={data && t('deferred:events.count', { count: data.count })}>
+        <SettledInput label={t('deferred:events.search')} value={list.search} onSettle={(search) => list.set({ search })} />
         <SegmentedControl
           size="xs"
-          aria-label={t('events.type')}
+          aria-label={t('deferred:events.type')}
           value={type}
           onChange={(next) => list.set({ type: next })}
-          data={['', 'Warning'].map((value) => ({ value, label: t(value ? 'events.warnings' : 'events.all') }))}
+          data={['', 'Warning'].map((value) => ({ value, label: t(value ? 'deferred:events.warnings' : 'deferred:events.all') }))}
         />
         <Button
           size="xs"
@@ -48,13 +48,13 @@ export default function EventsPage() {
           leftSection={held ? <Play size={13} aria-hidden /> : <Pause size={13} aria-hidden />}
           onClick={() => setHeld(held ? null : (data?.results ?? []))}
         >
-          {t(held ? 'events.resume' : 'events.pause')}
+          {t(held ? 'deferred:events.resume' : 'deferred:events.pause')}
         </Button>
         <CopyAs commands={commandsOfEvents(scope, { search: list.search, type })} />
       </PageHeader>
       <Panel flush>
         {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
-        {rows?.length === 0 && <Empty title={t('events.none')} icon={ScrollText} />}
+        {rows?.length === 0 && <Empty title={t('deferred:events.none')} icon={ScrollText} />}
         {!(error && !data) && rows?.length !== 0 && <EventTable rows={rows} />}
         {data && <Pager page={list.page} pageSize={PAGE_SIZE} count={data.count} onPage={(page) => list.set({ page: String(page) })} />}
       </Panel>
@@ -63,18 +63,18 @@ export default function EventsPage() {
 }
 
 export function EventTable({ rows }: { rows: JobEvent[] | undefined }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
     <DataTable
-      caption={t('events.title')}
+      caption={t('deferred:events.title')}
       rows={rows}
       rowKey={({ id }) => id}
       columns={[
-        { id: 'at', header: t('events.at'), width: '110px', cell: ({ last_at: at }) => <Age since={at} ago /> },
-        { id: 'reason', header: t('events.reason'), width: '190px', cell: ({ reason }) => reason },
+        { id: 'at', header: t('deferred:events.at'), width: '110px', cell: ({ last_at: at }) => <Age since={at} ago /> },
+        { id: 'reason', header: t('deferred:events.reason'), width: '190px', cell: ({ reason }) => reason },
         {
           id: 'about',
-          header: t('events.about'),
+          header: t('deferred:events.about'),
           width: '24%',
           cell: (event) => (
             <Link to={whereOf(event)}>
@@ -82,8 +82,8 @@ export function EventTable({ rows }: { rows: JobEvent[] | undefined }) {
             </Link>
           ),
         },
-        { id: 'message', header: t('events.message'), cell: (event) => <EventText event={event} /> },
-        { id: 'count', header: t('events.times'), align: 'end', cell: ({ count }) => count },
+        { id: 'message', header: t('deferred:events.message'), cell: (event) => <EventText event={event} /> },
+        { id: 'count', header: t('deferred:events.times'), align: 'end', cell: ({ count }) => count },
       ]}
     />
   );

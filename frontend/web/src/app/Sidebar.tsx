@@ -13,7 +13,8 @@ export function Sidebar() {
   const { t } = useTranslation();
   const rooms = useRef<HTMLDivElement>(null);
   const { key: visit } = useLocation();
-  useEffect(() => rooms.current?.hidePopover(), [visit]);
+  // A browser without popovers shows the rooms beside the page at every width.
+  useEffect(() => (rooms.current as Partial<HTMLDivElement> | null)?.hidePopover?.(), [visit]);
   return (
     <nav className={classes['sidebar']} aria-label={t('frame.navigation')}>
       <button type="button" className={classes['open']} popoverTarget="rooms" aria-label={t('frame.menu')}>

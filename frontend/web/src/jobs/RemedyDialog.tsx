@@ -19,7 +19,7 @@ type Done = 'OpenQueue' | 'Uncordon' | 'Resume' | 'RestoreCluster';
 
 export function RemedyDialog({ step, job, onClose }: Props) {
   const kind = step.kind as Done;
-  const { t, i18n } = useTranslation();
+  const { t, i18n } = useTranslation(['translation', 'deferred']);
   const client = useQueryClient();
   const paths = {
     OpenQueue: `queues/${step.queue}/open/`,
@@ -36,8 +36,8 @@ export function RemedyDialog({ step, job, onClose }: Props) {
   });
   return (
     <ConfirmDialog
-      title={t(`helpAsk.${kind}`, { path: step.path, cluster: step.cluster, name: job.name })}
-      body={`${helpWords(step, job, { t, language: i18n.language })} ${t(`helpEffect.${kind}`)}`}
+      title={t(`deferred:helpAsk.${kind}`, { path: step.path, cluster: step.cluster, name: job.name })}
+      body={`${helpWords(step, job, { t, language: i18n.language })} ${t(`deferred:helpEffect.${kind}`)}`}
       action={actionWords(step, 'do', t)}
       pending={act.isPending}
       error={act.error}
