@@ -56,6 +56,10 @@ class Attempt(TypedDict):
     """Null: it did not fail, or is not diagnosed yet"""
     explanation: list[Short]
     """What it was placed by: clusters, best first"""
+    gpus: int | None
+    """Null: all that its job has"""
+    sizes: list[FormerSize]
+    """Before each resize"""
 
 
 class Change(TypedDict):
@@ -278,6 +282,11 @@ class Explanation(TypedDict):
     """What would let it start, what costs least first"""
 
 ExplanationOutcomeEnum = Literal['Waits', 'Fits', 'Placed', 'Ended']
+
+
+class FormerSize(TypedDict):
+    until: str
+    gpus: int
 
 
 class GangRole(TypedDict):

@@ -329,18 +329,25 @@ class PodEndSerializer(serializers.Serializer[Any]):
     message = serializers.CharField(required=False)
 
 
+class FormerSizeSerializer(serializers.Serializer[Any]):
+    until = serializers.DateTimeField()
+    gpus = serializers.IntegerField()
+
+
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):
     cluster = serializers.CharField(source="cluster_name", read_only=True)
     cause = serializers.SerializerMethodField(help_text="why it failed; null: it did not, or that is not known yet")
     evidence = serializers.SerializerMethodField(help_text="the pods that show the cause, at most 20")
     diagnosis = serializers.SerializerMethodField(help_text="null: it did not fail, or is not diagnosed yet")
     explanation = ShortSerializer(many=True, read_only=True, help_text="what it was placed by: clusters, best first")
+    gpus = serializers.IntegerField(read_only=True, allow_null=True, help_text="null: all that its job has")
+    sizes = FormerSizeSerializer(source="former_sizes", many=True, read_only=True, help_text="before each resize")
 
     class Meta:
         model = Attempt
         fields = (
             "number", "cluster", "placed_at", "started_at", "ended_at", "outcome", "message", "cause", "evidence",
-            "diagnosis",             "explanation",
+            "diagnosis", "explanation", "gpus", "sizes",
         )  # fmt: skip
         read_only_fields = fields
 

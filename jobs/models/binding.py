@@ -1,6 +1,8 @@
 """What was decided for a job (Binding), what was sent for it (Work), and how each run of it went (Attempt)."""
 
 import uuid
+from datetime import UTC, datetime
+from typing import Any
 
 from django.db import models
 
@@ -182,6 +184,11 @@ class Attempt(models.Model):
                 name="attempts_unassigned",
             ),
         ]
+
+    @property
+    def former_sizes(self) -> list[dict[str, Any]]:
+        """What it had before each resize, the oldest first."""
+        return [{"until": datetime.fromtimestamp(until / 1000, UTC), "gpus": gpus} for until, gpus in self.sizes or []]
 
     def __str__(self) -> str:
         return f"{self.job_id}#{self.number} on {self.cluster_name}"

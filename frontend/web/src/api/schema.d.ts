@@ -2172,6 +2172,10 @@ export interface components {
             readonly diagnosis: components["schemas"]["Diagnosis"] | null;
             /** @description what it was placed by: clusters, best first */
             readonly explanation: components["schemas"]["Short"][];
+            /** @description null: all that its job has */
+            readonly gpus: number | null;
+            /** @description before each resize */
+            readonly sizes: components["schemas"]["FormerSize"][];
         };
         AttemptGoodput: {
             /** @description of jobs, by what became of them: productive, checkpoint, lost, unknown, hung, restart, waiting */
@@ -3034,6 +3038,11 @@ export interface components {
             type: components["schemas"]["SchemaTypeEnum"];
             description: string;
             required: boolean;
+        };
+        FormerSize: {
+            /** Format: date-time */
+            until: string;
+            gpus: number;
         };
         GangRole: {
             name: string;

@@ -16,6 +16,7 @@ import { WhyWaiting } from './WhyWaiting.tsx';
 import classes from './JobPage.module.css';
 
 const Relations = lazy(async () => ({ default: (await import('./Relations.tsx')).Relations }));
+const JobElastic = lazy(async () => ({ default: (await import('./JobElastic.tsx')).JobElastic }));
 
 export function JobOverview({ job }: { job: JobDetail }) {
   const { t } = useTranslation();
@@ -27,6 +28,11 @@ export function JobOverview({ job }: { job: JobDetail }) {
         <div className={classes['main']}>
           <Verdicts job={job} />
           <FailureCard id={job.id} attempt={job.attempt} />
+          {job.size && job.attempt > 0 && (
+            <Suspense>
+              <JobElastic job={job} />
+            </Suspense>
+          )}
           <Panel title={t('job.pods')} flush>
             <JobPods job={job} />
           </Panel>

@@ -7,7 +7,7 @@ import type { EndedPod, Job, JobDetail, JobEvent, Page, Pod } from '../api/types
 import { type JobFilters, queryOf, searchOf } from './filters.ts';
 import type { OrderName } from './orders.ts';
 import type { Action } from './states.ts';
-import type { Attempt, BulkDone, Copy, Explanation, Groups, QueueUnit, Timeline } from './types.ts';
+import type { Attempt, BulkDone, Copy, Explanation, Groups, Notice, QueueUnit, Timeline } from './types.ts';
 
 const SWEEP_MS = 30_000;
 /** How long a page of a list is kept that was scrolled past: the way back is short, and a list may be long. */
@@ -83,6 +83,7 @@ function part<Answer>(id: string, name: string, path: string) {
 export const timelineQuery = (id: string) => part<Timeline>(id, 'timeline', `jobs/${id}/timeline/`);
 export const explainQuery = (id: string) => part<Explanation>(id, 'explain', `jobs/${id}/explain/`);
 export const attemptsQuery = (id: string) => part<Page<Attempt>>(id, 'attempts', `jobs/${id}/attempts/?page_size=200`);
+export const noticesQuery = (id: string) => part<Notice[]>(id, 'notices', `jobs/${id}/notices/`);
 export const queueUnitQuery = (id: string) => part<QueueUnit>(id, 'place', `queueunits/${id}/`);
 export const copyQuery = (id: string) => part<Copy>(id, 'copy', `jobs/${id}/copy/`);
 

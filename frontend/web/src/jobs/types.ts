@@ -14,5 +14,6 @@ export type Step = Schemas['Step'];
 export type QueueUnit = Schemas['QueueUnit'];
 export type Attempt = Schemas['Attempt'];
 export type Copy = Schemas['Copy'];
+export type Notice = Schemas['Notice'];
 export type Groups = Schemas['Groups'];
 export type BulkDone = Schemas['BulkDone'];

@@ -1,6 +1,6 @@
 """A job's past over REST: its timeline as it grows, what each attempt was placed by, and its copy in the member."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.utils import timezone
@@ -43,10 +43,14 @@ def test_it_shows_why_an_attempt_failed_and_which_pods_show_it(as_admin):
     pod = {"pod": "a-worker-0", "phase": "Failed", "reason": "OOMKilled", "exit_code": 137, "node_ready": False}
     ended = {"cluster_name": "north", "placed_at": now, "ended_at": now, "outcome": "Failed"}
     Attempt.objects.create(job=job, number=1, **ended, cause="OutOfMemory", evidence=[pod])
-    Attempt.objects.create(job=job, number=2, cluster_name="south", placed_at=now)
+    sizes = [[1_795_000_000_000, 6], [1_795_000_060_500, 4]]
+    Attempt.objects.create(job=job, number=2, cluster_name="south", placed_at=now, gpus=5, sizes=sizes)
     failed, running = as_admin.get(url(job, "attempts/")).json()["results"]
     assert (failed["cause"], failed["evidence"]) == ("OutOfMemory", [pod])
     assert (running["cause"], running["evidence"]) == (None, [])
+    assert (failed["gpus"], failed["sizes"], running["gpus"]) == (None, [], 5)
+    before = [(datetime.fromisoformat(each["until"]).timestamp(), each["gpus"]) for each in running["sizes"]]
+    assert before == [(1_795_000_000, 6), (1_795_000_060.5, 4)]
 
 
 @pytest.mark.django_db(transaction=True)
