@@ -18,7 +18,7 @@ BUCKETS = 1024
 """Units that an amount is divided into: the work for one choice is bounded by their square."""
 ROUNDS = 16
 """How often it is chosen anew because a node would lose too much; the last choice stands."""
-WORK = 2**17
+WORK = 2**15
 """How many ways to take gangs of one node are looked at; of more, those that lose least for what they free."""
 _FEWER = 1e-6
 """Part of the highest cost that each gang costs more, so that of equal choices the one with fewer gangs is cheaper."""

@@ -162,3 +162,15 @@ def test_a_cover_is_empty_where_the_nodes_have_too_little_room():
 
 def test_a_cover_is_ordered_so_that_the_largest_of_a_node_goes_last():
     assert cheapest([8, 1], [1, 1], 9, [0, 0], [2]) == [1, 0]
+
+
+def test_a_cover_is_had_of_thousands_of_gangs_though_not_all_ways_to_take_them_are_looked_at():
+    rng = Random(1)
+    gangs = [(rng.randint(1, 64), rng.random()) for _ in range(4000)]
+    sizes, costs = np.array([size for size, _ in gangs]), np.array([cost for _, cost in gangs])
+    leaves, team = np.arange(4000) % 5, 5
+    limits = covering.Limits(leaves, {leaf: (leaf, team) for leaf in range(5)}, np.array([220] * 5 + [980]))
+    chosen = covering.cheapest(sizes, costs, 1000, limits)
+    assert sizes[chosen].sum() >= 1000
+    assert limits.broken(chosen, sizes) == set()
+    assert costs[chosen].sum() <= 1.05 * costs[covering.cheapest(sizes, costs, 1000)].sum()
