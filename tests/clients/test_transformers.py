@@ -94,12 +94,14 @@ def test_it_reports_is_stopped_by_a_reclaim_goes_on_and_ends(fleet: World) -> No
     fleet.until(lambda: (row := progress()) is not None and (row.step or 0) > 0, "it reports", patience_s=PATIENCE_S)
     row = progress()
     assert row is not None and (row.attempt, row.total, row.percent_done) == (1, STEPS, 100 * row.step // STEPS)
-    assert "sdk True" in logged(fleet), "the Kubeflow SDK was answered with 200"
+    text = logged(fleet)
+    assert "sdk True" in text, "the Kubeflow SDK was answered with 200"
+    assert "begins anew" in text
     (pod,) = [each for each in fleet.pods("north") if each["metadata"]["name"].startswith("tune")]
     fleet.members["north"].disturb(fault_parser.parse(["reclaim", pod["spec"]["nodeName"], "60"]))
     fleet.until(lambda: Attempt.objects.filter(outcome="Reclaimed").exists(), "it is stopped", patience_s=PATIENCE_S)
     assert fleet.job("tune").state != Job.State.SUCCEEDED
     fleet.expect("tune", "Succeeded", patience_s=PATIENCE_S)
-    text = logged(fleet)
-    assert text.count("begins anew") == text.count("begins again") == 1 and f"ended at step {STEPS}" in text
+    text = logged(fleet)  # of the second pod: that of the first went with it
+    assert "begins again" in text and f"ended at step {STEPS}" in text
     assert fleet.job("tune").attempt == 2 and not Event.objects.filter(reason="ProgressNotReported").exists()
