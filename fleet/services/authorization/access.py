@@ -62,9 +62,9 @@ FLEET_WIDE = frozenset(
 """Kinds that live in no namespace. Any role reads them; a fleet admin changes them."""
 FOR_ADMINS = frozenset({"Process", "Grant", "Audit", "Metrics", "EncryptionKeys"})
 """Of those, what a fleet admin alone reads: how Convoy itself runs, who may what, and who did what."""
-_CLOSED = frozenset({"convoy-system"})
+_CLOSED = frozenset({"convoy-system", "arena-system"})
 _CLOSED_PREFIX = "kube-"
-"""Namespaces of the clusters themselves: what is written there acts on all tenants."""
+"""Namespaces of the clusters and of add-ons there: what is written in them acts on all tenants."""
 ENTITLEMENT = frozenset({"ElasticQuotaTree", "Queue", "PriorityClass"})
 """Who reads the fleet reads them; a quota admin changes them, and whom `FURTHER` says."""
 FURTHER: dict[str, Callable[[Someone, str], bool]] = {}

@@ -55,7 +55,7 @@ def test_an_editor_cannot_widen_what_its_namespace_may(as_editor):
 
 def test_the_namespaces_of_clusters_are_closed_to_editors(as_admin):
     eve, ada = person("eve", (Grant.Role.EDITOR, "")), person("root", (Grant.Role.FLEET_ADMIN, ""))
-    for closed in ("kube-system", "kube-public", "convoy-system"):
+    for closed in ("kube-system", "kube-public", "convoy-system", "arena-system"):
         assert not access.may(eve, "apply", "Secret", closed) and access.may(ada, "apply", "Secret", closed)
         assert access.may(eve, access.READ, "pods", closed)
         body = {"user": "eve", "role": "editor", "namespace": closed}
