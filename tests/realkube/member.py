@@ -92,11 +92,14 @@ class RealMember:
         self._started.close()
 
     def clear(self) -> None:
-        """Removes the jobs and runtimes that the test before left, and waits until the pods are gone."""
+        """Removes the jobs, runtimes and pods of nobody that the test before left, and waits until the pods are gone."""
         for resource in (*_kinds(), TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES):
             for item in self.client.list(resource.path())["items"]:
                 path = resource.path(item["metadata"].get("namespace", ""), item["metadata"]["name"])
                 answers(partial(self.client.delete, path, propagation="Background"))
+        for pod in self.client.list(PODS.path())["items"]:
+            if not pod["metadata"].get("ownerReferences"):
+                answers(partial(self.client.delete, PODS.path(pod["metadata"]["namespace"], pod["metadata"]["name"])))
         _await(lambda: not self.client.list(PODS.path())["items"])
 
     def kubeconfig(self) -> dict:
