@@ -121,7 +121,7 @@ class Namespaces(Kind):
         name = document["metadata"].get("name")
         if detail := names.label_fault(name):
             raise invalid("metadata.name", detail)
-        namespaces.save(name, self._annotations(document, write), now=write.now)
+        namespaces.create(name, self._annotations(document, write), now=write.now)
 
     def update(self, document: Object, write: Write) -> None:
         namespaces.save(document["metadata"]["name"], self._annotations(document, write), now=write.now)

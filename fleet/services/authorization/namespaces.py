@@ -22,6 +22,14 @@ def save(name: str, annotations: Mapping[str, str], *, now: datetime) -> None:
 
 
 @transaction.atomic
+def create(name: str, annotations: Mapping[str, str], *, now: datetime) -> None:
+    """Creates a namespace that is not there. The row of a deleted one may be left: the new one is another."""
+    for row in Namespace.objects.select_for_update(no_key=True).filter(name=name, deleting_at__isnull=False):
+        _remove(row, now)
+    save(name, annotations, now=now)
+
+
+@transaction.atomic
 def terminate(name: str, *, now: datetime) -> None:
     """From now on nothing is created in it. The row goes with the last of its objects, or when something is created later."""
     about = {"deleting_at": now}
@@ -39,8 +47,12 @@ def terminating(names: Collection[str]) -> list[str]:
 def remove(name: str, *, now: datetime) -> None:
     """Forgets that it was created: it is there for as long as something is in it."""
     for row in Namespace.objects.select_for_update(no_key=True).filter(name=name):
-        Namespace.objects.filter(pk=row.pk).delete()
-        events.announce([_change(row, journal.Action.DELETED)], now)
+        _remove(row, now)
+
+
+def _remove(row: Namespace, now: datetime) -> None:
+    Namespace.objects.filter(pk=row.pk).delete()
+    events.announce([_change(row, journal.Action.DELETED)], now)
 
 
 def _change(row: Namespace, action: journal.Action) -> journal.Change:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from fleet.core.security.token_scopes import Scope
 from fleet.member.errors import MemberRefused
 from fleet.models import Namespace
-from fleet.services.authorization import access
+from fleet.services.authorization import access, namespaces
 from jobs.models import Dependent, Job, Policy
 from jobs.services.failover import failover
 from tests.support.amc import cells
@@ -99,6 +99,15 @@ def test_it_is_terminating_until_the_last_copy_is_gone_and_a_delete_waits_for_th
     assert "vision" not in ages(ada)
     filled(ada, "vision")
     assert cells(ada.says("get", "ns", "vision", "--no-headers"))[0][1] == "Active"
+
+
+def test_it_is_created_again_after_a_deletion_that_waited_for_its_last_job(ada):
+    """The row stays behind, because nothing of the delete is left when the last job is gone."""
+    namespaces.terminate("vision", now=timezone.now() - timedelta(hours=3))
+    assert "vision" not in ages(ada)
+    assert "created" in ada.says("create", "ns", "vision")
+    assert ages(ada)["vision"].endswith("s")
+    assert "already exists" in ada.refused("create", "ns", "vision")
 
 
 def test_default_and_the_namespaces_of_clusters_are_not_deleted(ada):
