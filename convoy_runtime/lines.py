@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import sys
+from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
 
@@ -26,7 +28,18 @@ def emit(name: str, at: float, **fields: Any) -> None:
 def text(name: str, at: float, **fields: Any) -> str:
     known: dict[str, Any] = {"name": PREFIX + name, "at": _stamp(at), "rank": rank(), "world_size": world_size()}
     known.update({field: value for field, value in fields.items() if value is not None})
-    return json.dumps(known, separators=(",", ":"))
+    return json.dumps(known, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy or torch as Python's own."""
+    numbers: tuple[Callable[[Any], Any], ...] = (operator.index, float)
+    for number in numbers:
+        try:
+            return number(value)
+        except (RuntimeError, TypeError, ValueError):
+            continue
+    return str(value)
 
 
 def rank() -> int:

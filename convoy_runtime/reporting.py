@@ -23,6 +23,8 @@ URL, TOKEN, CA = "KUBEFLOW_TRAINER_SERVER_URL", "KUBEFLOW_TRAINER_SERVER_TOKEN",
 """Environment: where to, the file of the token, and the file of the authority; the last may be empty."""
 INTERVAL_S = 5.0
 _TIMEOUT_S = 5.0
+_LONGEST_S = 2**31 - 1
+"""The most that the protocol has room for."""
 
 
 class _Progress:
@@ -43,9 +45,9 @@ class _Progress:
         moment = datetime.now(timezone.utc).isoformat()  # noqa: UP017 - also for Python 3.9
         status: dict[str, Any] = {"lastUpdatedTime": moment}
         if self.step is not None and self.total:
-            status["progressPercentage"] = min(100 * self.step // self.total, 100)
+            status["progressPercentage"] = int(min(100 * self.step // self.total, 100))
             if (pace := watching.step_seconds()) is not None:
-                status["estimatedRemainingSeconds"] = max(int((self.total - self.step) * pace), 0)
+                status["estimatedRemainingSeconds"] = int(min(max((self.total - self.step) * pace, 0), _LONGEST_S))
         known = [{"name": name, "value": str(value)} for name, value in metrics.items() if value is not None]
         return json.dumps({"trainerStatus": {**status, "metrics": known}}).encode()
 
@@ -99,12 +101,12 @@ def _send() -> None:
         try:
             if _post(_progress.body()).get("stop") is True:
                 request_stop()
-        except (OSError, ValueError):
+        except Exception:  # noqa: BLE001 - it would end the thread for good, or the training at its last step
             return
 
 
 def _post(body: bytes) -> dict[str, Any]:
-    """The answer. Raises OSError or ValueError."""
+    """The answer. Raises what the network, the files and their parsers raise."""
     url = os.environ[URL]
     if not url.startswith(("https://", "http://")):
         raise ValueError(url)

@@ -146,13 +146,18 @@ def read_records(text: object, uid: str) -> dict[str, JobRecord]:
 
 def _record(entry: Mapping[str, Any]) -> JobRecord:
     words = [str(entry[name]) for name in ("id", "cause", "node")]
-    if any(len(word) > 253 or not word.isprintable() for word in words):
-        raise ValueError("too long")
+    if not all(map(_is_word, words)):
+        raise ValueError("too long, or not printable")
     about = Notice(
         words[0], words[1], words[2], seconds(entry["at"]), seconds(entry["deadline"]), Scope(entry["scope"])
     )
-    pods = {str(name): _pod(pod) for name, pod in list(entry["pods"].items())[:MOST_PODS] if len(name) <= 253}
+    pods = {str(name): _pod(pod) for name, pod in list(entry["pods"].items())[:MOST_PODS] if _is_word(name)}
     return JobRecord(about, pods, _moment(entry.get("stopped")))
+
+
+def _is_word(text: str) -> bool:
+    """PostgreSQL stores no NUL."""
+    return len(text) <= 253 and text.isprintable()
 
 
 def _pod(pod: Mapping[str, Any]) -> PodRecord:

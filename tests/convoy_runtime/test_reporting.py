@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from convoy_runtime import reporting, stopping, watching
@@ -28,6 +29,9 @@ class _Collecting(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.posts.append((self.headers["Authorization"], json.loads(body)))
+        if not self.server.status:
+            self.wfile.write(b"this is not HTTP\r\n")
+            return
         self.send_response(self.server.status)
         self.send_header("Content-Length", str(len(self.server.answer)))
         self.end_headers()
@@ -100,15 +104,32 @@ def test_an_answer_that_it_does_not_know_means_nothing(fleet: Collector, answer:
     assert len(fleet.posts) == 1 and not stopping.stop_requested()
 
 
-@pytest.mark.parametrize("broken", ["status", "token", "url", "away"])
+@pytest.mark.parametrize("broken", ["status", "token", "url", "away", "protocol"])
 def test_what_cannot_be_sent_is_not_the_trainings_concern(
     fleet: Collector, monkeypatch: pytest.MonkeyPatch, broken: str
 ):
-    if broken == "status":
-        fleet.status = 429
+    if broken in ("status", "protocol"):
+        fleet.status = 429 if broken == "status" else 0
     elif broken == "token":
         monkeypatch.setenv(reporting.TOKEN, "/nowhere")
     else:
         monkeypatch.setenv(reporting.URL, "file:///etc/hostname" if broken == "url" else "http://127.0.0.1:1/")
     reporting.report(9, total=9)
-    assert len(fleet.posts) == (broken == "status") and not stopping.stop_requested()
+    assert len(fleet.posts) == (broken in ("status", "protocol")) and not stopping.stop_requested()
+
+
+def test_numbers_of_numpy_are_numbers(fleet: Collector, capfd: pytest.CaptureFixture[str]):
+    reporting.report(np.int64(9), np.float32(0.5), np.int64(9))
+    reporting.saved(np.int64(9), "disk", np.float32(1.5))
+    assert fleet.posts[0][1]["trainerStatus"]["progressPercentage"] == 100
+    assert metrics(fleet.posts[0])["current_step"] == "9"
+    line = json.loads(capfd.readouterr().out)
+    assert (line["step"], line["seconds"]) == (9, 1.5)
+
+
+def test_a_time_to_the_end_that_is_longer_than_the_protocol_allows_is_the_longest(fleet: Collector):
+    for step, moment in ((1, 0.0), (2, 1e9)):
+        watching.note_step(step, moment)
+    reporting._progress.step, reporting._progress.total = 2, 1000
+    status = json.loads(reporting._progress.body())["trainerStatus"]
+    assert status["estimatedRemainingSeconds"] == 2**31 - 1

@@ -45,3 +45,10 @@ def test_it_stays_within_what_an_annotation_may_hold():
     text = notice.written({one.id: JobRecord(one, dict(many)) for one in about}, "uid-1")
     assert len(text) <= notice.LONGEST
     assert about[-1].id in notice.read_records(text, "uid-1")
+
+
+def test_it_leaves_out_pods_whose_names_cannot_be_stored():
+    about = Notice("n-1", "aws-spot", "node-1", 1e9, 1e9, Scope.PODS)
+    pods_named = {"worker-1": PodRecord("u1"), "worker-\0": PodRecord("u2"), "w" * 254: PodRecord("u3")}
+    read = notice.read_records(notice.written({"n-1": JobRecord(about, pods_named)}, "uid-1"), "uid-1")
+    assert read["n-1"].pods.keys() == {"worker-1"}
