@@ -222,7 +222,9 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
     profile = workload_policy.require(work.namespace, written)
     member_namespaces.follow(client, work.cluster, work.namespace, profile)
     propagated = dependents.dependents_of if spec.propagate_deps else dependents.counted_of
-    if rows := propagated(job, work.cluster):
+    rows = propagated(job, work.cluster)
+    dependents.require_as_counted(client, job, rows)
+    if rows:
         volume_claims.bind(job, work.cluster, rows, clock(), anywhere=spec.data_anywhere)
         dependents.send(client, rows, author)
     body = member_objects.manifest(kind, written, member_objects.labels(Identity.here(), uid, attempt))

@@ -45,6 +45,17 @@ def go(north) -> None:
     north.work(PYTORCH_JOBS)
 
 
+def own_template(north, count: int) -> None:
+    own = {**template(count=count), "metadata": {"name": "two-gpus", "namespace": "default"}}
+    north.client.create(RESOURCE_CLAIM_TEMPLATES.path("default"), own)
+
+
+def expect_not_sent(north, words: str) -> None:
+    llama = books.job("llama")
+    assert llama.state != Job.State.DISPATCHED and words in llama.reason["message"]
+    assert north.items(PYTORCH_JOBS) == []
+
+
 def test_its_devices_are_in_its_total_its_size_and_its_charge(north):
     apply(POLICY, template(), job("llama"))
     llama = books.job("llama")
@@ -96,13 +107,32 @@ def test_the_template_is_sent_before_the_copy_whatever_the_policy_says_of_depend
 
 
 def test_a_template_of_the_clusters_own_that_asks_for_more_is_not_used(north):
-    own = {**template(count=8), "metadata": {"name": "two-gpus", "namespace": "default"}}
-    north.client.create(RESOURCE_CLAIM_TEMPLATES.path("default"), own)
+    own_template(north, 8)
     apply(POLICY, template(), job("llama"))
     go(north)
-    llama = books.job("llama")
-    assert llama.state != Job.State.DISPATCHED and "asks for other devices" in llama.reason["message"]
-    assert north.items(PYTORCH_JOBS) == []
+    expect_not_sent(north, "asks for other devices")
+
+
+def test_a_template_that_was_made_anew_and_asks_for_more_is_not_sent_with_a_job_that_was_counted_before(north):
+    apply(POLICY, template(), job("llama"))
+    Dependent.objects.get(name="two-gpus").delete()
+    apply(template(count=8))
+    go(north)
+    expect_not_sent(north, "other devices than those by which the job was counted")
+    assert north.items(RESOURCE_CLAIM_TEMPLATES) == []
+
+
+@pytest.mark.parametrize(("own", "words"), [(8, "asks for other devices"), (None, "neither"), (2, "")])
+def test_without_a_template_of_the_fleet_that_of_the_cluster_must_be_what_the_job_was_counted_by(north, own, words):
+    apply(POLICY, template(), job("llama"))
+    Dependent.objects.get(name="two-gpus").delete()
+    if own:
+        own_template(north, own)
+    go(north)
+    if words:
+        expect_not_sent(north, words)
+    else:
+        assert books.job("llama").state == Job.State.DISPATCHED
 
 
 def test_a_job_whose_claim_the_fleet_does_not_have_is_refused_by_the_field_of_each_role(north):

@@ -88,7 +88,7 @@ def _send(client: MemberClient, author: MemberClient, resource: Resource, body: 
         return
     except MemberExists:
         if immutable:
-            _require_as_counted(client, resource, body)
+            _require_as_sent(client, resource, body)
             return
     current = client.get(resource.path(namespace, name))
     if MARK not in ((current.get("metadata") or {}).get("labels") or {}) or _same(current, body):
@@ -99,7 +99,33 @@ def _send(client: MemberClient, author: MemberClient, resource: Resource, body: 
     )
 
 
-def _require_as_counted(client: MemberClient, resource: Resource, body: Manifest) -> None:
+def require_as_counted(client: MemberClient, job: Job, rows: Iterable[Dependent]) -> None:
+    """Each claim must ask for what the job was counted by: the fleet's, among ``rows``, else the member's own.
+
+    A template may have been deleted and applied anew since. Raises `MemberRefused`.
+    """
+    sent = {(row.kind, row.name): row.manifest for row in rows}
+    for key, amounts in (job.manifest.get(DEVICES) or {}).items():
+        kind, _, name = key.partition("/")
+        owner = "the fleet" if (kind, name) in sent else "the cluster"
+        current = sent.get((kind, name)) or _of_member(client, kind, job.namespace, name)
+        if device_claims.amounts_of({**current, "kind": kind}) != amounts:
+            raise MemberRefused(
+                f"the {kind} {name} of {owner} asks for other devices than those by which the job was counted: "
+                "make it as it was, or delete the job and apply it anew"
+            )
+
+
+def _of_member(client: MemberClient, kind: str, namespace: str, name: str) -> Manifest:
+    try:
+        return client.get(RESOURCES[kind].path(namespace, name))
+    except MemberMissing:
+        raise MemberRefused(
+            f"neither the fleet nor the cluster has a {kind} {name} in namespace {namespace}: apply it to the fleet"
+        ) from None
+
+
+def _require_as_sent(client: MemberClient, resource: Resource, body: Manifest) -> None:
     """A claim of that name that is there already must ask for the devices by which the job was counted."""
     if body["kind"] not in Dependent.DEVICE_CLAIMS:
         return
