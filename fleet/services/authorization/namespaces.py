@@ -43,6 +43,11 @@ def terminating(names: Collection[str]) -> list[str]:
     return list(Namespace.objects.filter(name__in=names, deleting_at__isnull=False).values_list("name", flat=True))
 
 
+def terminating_before(at: datetime) -> list[str]:
+    """Those whose deletion began before."""
+    return list(Namespace.objects.filter(deleting_at__lt=at).order_by("deleting_at").values_list("name", flat=True))
+
+
 @transaction.atomic
 def remove(name: str, *, now: datetime) -> None:
     """Forgets that it was created: it is there for as long as something is in it."""

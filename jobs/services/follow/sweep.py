@@ -15,7 +15,7 @@ from django.db.models.functions import RowNumber
 
 from fleet.changes import events, journal
 from fleet.db import isolation
-from fleet.models import Cluster
+from fleet.models import Cluster, Namespace
 from fleet.services.clusters import circuits, node_exclusions
 from fleet.services.operations.exclusive import exclusive
 from jobs import queries, snapshot
@@ -28,6 +28,7 @@ from jobs.services.lifecycle.accounting import charges, deleted_use, usage_spans
 from jobs.services.scheduling import loop
 from jobs.services.scheduling.demand import budgets
 from jobs.services.submission import policy_claims
+from jobs.services.submission.changes import interrupted_deletions
 from quotas import queries as quotas
 from quotas.services import windows
 
@@ -57,6 +58,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
         _close_idle_circuits,
         expiry.run,
         retention.run,
+        interrupted_deletions.resume,
         _finish_deletions,
         _forget_deleted,
         deleted_use.forget,
@@ -148,6 +150,7 @@ def _waits_for_the_clock() -> bool:
         or hangs.exist()
         or Cluster.objects.filter(~Q(taints=[]) | Q(circuit_opened_at__isnull=False)).exists()
         or Job.objects.filter(deleting_at__isnull=False).exists()
+        or Namespace.objects.filter(deleting_at__isnull=False).exists()
         or finished.filter(Q(ttl_s__isnull=False) | Q(charge__isnull=False)).exists()
         or live.exclude(healthy).exists()
         or time_limits.exist()
