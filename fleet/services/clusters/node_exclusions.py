@@ -200,26 +200,34 @@ def settle(now: datetime) -> None:
 
     A lease that a wrong clock began is set right.
     """
-    _exclude_with_problems(now)
+    believed = _believed()
+    _exclude_with_problems(believed, now)
     step = Q(until__lte=now) | Q(since__gt=now)
     due = list(in_force().filter(step).select_related("cluster").order_by("until")[:_BATCH])
-    isolation.each("node_exclusions.settle", due, partial(_settle, now=now), now)
+    isolation.each("node_exclusions.settle", due, partial(_settle, believed=believed, now=now), now)
     old = now - timedelta(seconds=settings.CONVOY_NODE_EXCLUSIONS.memory_s)
     ended = NodeExclusion.objects.filter(ended_at__lt=old, fault_at__lt=old)
     ended.filter(Q(allowed_until=None) | Q(allowed_until__lt=now)).delete()
 
 
-def _exclude_with_problems(now: datetime) -> None:
-    """For everyone, unless a person lets the node take pods, or most nodes of its cluster say the same of themselves."""
+def _believed() -> set[int]:
+    """The clusters whose nodes are believed when they say that they are faulty: most of the others say no such thing."""
     faulty = Node.objects.exclude(problem="").order_by()
     if not (clusters_of := set(faulty.values_list("cluster", flat=True).distinct())):
-        return
+        return set()
     counted = Node.objects.filter(cluster__in=clusters_of).order_by().values_list("cluster")
     counts = counted.annotate(Count("pk"), with_problem=Count("pk", filter=~Q(problem="")))
-    believed = [pk for pk, nodes, with_problem in counts if with_problem <= most_with_problems(nodes)]
+    return {pk for pk, nodes, with_problem in counts if with_problem <= most_with_problems(nodes)}
+
+
+def _exclude_with_problems(believed: set[int], now: datetime) -> None:
+    """For everyone, unless a person lets the node take pods."""
+    if not believed:
+        return
     same = NodeExclusion.objects.filter(cluster=OuterRef("cluster"), node=OuterRef("name"), job_uid=None)
     known = same.filter(Q(ended_at=None) | Q(allowed_until__gt=now)).order_by()
-    nodes = faulty.filter(~Exists(known), cluster__in=believed).select_related("cluster").order_by("pk")[:_BATCH]
+    faulty = Node.objects.exclude(problem="").filter(~Exists(known), cluster__in=believed)
+    nodes = faulty.select_related("cluster").order_by("pk")[:_BATCH]
     isolation.each("node_exclusions.problems", list(nodes), partial(_exclude_for_problem, now=now), now)
 
 
@@ -234,7 +242,7 @@ def exist() -> bool:
 
 
 @transaction.atomic
-def _settle(exclusion: NodeExclusion, now: datetime) -> None:
+def _settle(exclusion: NodeExclusion, believed: set[int], now: datetime) -> None:
     rows = in_force().select_for_update(no_key=True, of=("self",)).select_related("cluster")
     row = rows.filter(pk=exclusion.pk).first()
     if row is None:
@@ -242,7 +250,7 @@ def _settle(exclusion: NodeExclusion, now: datetime) -> None:
     lease = after_clock_step(_lease(row), now)
     if lease != _lease(row):
         row.since, row.until, row.fault_at = lease.since, lease.until, lease.fault_at
-    if lease.is_over(now) and _still_has_problem(row):
+    if lease.is_over(now) and row.cluster_id in believed and _still_has_problem(row):
         row.until = now + length(row.faults, settings.CONVOY_NODE_EXCLUSIONS)
     elif lease.is_over(now):
         _end(row, f"node {row.node} takes pods again", now)

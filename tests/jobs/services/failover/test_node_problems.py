@@ -113,6 +113,20 @@ def test_what_most_nodes_say_of_themselves_is_a_fault_of_their_monitor(north):
     assert excluded() == {"bad"}
 
 
+def test_what_most_nodes_come_to_say_ends_with_the_leases_that_the_first_of_them_have(north):
+    """A wrong monitor is rolled out node by node."""
+    now = timezone.now()
+    north.says("bad", XID)
+    sweep.run(now)
+    assert excluded() == {"bad"}
+    north.says("good", XID)
+    sweep.run(now + 2 * HOUR)
+    assert excluded() == set()
+    north.says("good")
+    sweep.run(now + 3 * HOUR)
+    assert excluded() == {"bad"}
+
+
 def test_a_node_that_a_person_lets_in_stays_in_whatever_it_says(north):
     now = timezone.now()
     north.says("bad", XID)
