@@ -167,6 +167,8 @@ class Kind(Protocol):
     """What is made beside a running copy to give it another size, where its operator follows no field of the copy."""
     ends_last: bool = False
     """Whether the operator, given fewer pods of a role, ends those of the highest indexes, whatever became of the others."""
+    ends_any: bool = False
+    """Whether it ends whichever pods of a role, running or not; its pods need no index then."""
     ttl_path: tuple[str, ...] = ("spec", "ttlSecondsAfterFinished")
     """Where a manifest says how long the job is kept after its end. The fleet honours it, and sends copies without it."""
 

@@ -31,6 +31,7 @@ _PHASES = {
 class RayJob(Kind):
     resource = RAY_JOBS
     primary_roles = ("head",)
+    ends_any = True
     how_to_resize = (
         "state minReplicas and maxReplicas of a worker group of one host a replica, without enableInTreeAutoscaling"
     )

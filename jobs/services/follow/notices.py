@@ -40,6 +40,7 @@ REPLACED_WITHIN = timedelta(seconds=10)
 MOST = 4096
 """Rows of one attempt: a member's record is not trusted to be sound."""
 _KEPT = "it keeps its size: of fewer pods its operator would end the last, which run, and not those that left"
+_KEPT_ALL = "it keeps its size: of fewer pods its operator would end any, also some that run, and not those that left"
 _FIELDS = ("heard_at", "left_at", "saved_step", "stopped_at")
 
 
@@ -199,23 +200,23 @@ def _settle(job: Job, now: datetime) -> bool:
 def _shrink(job: Job, rows: Sequence[Notice], now: datetime) -> bool:
     """Gives the job the size that runs, once no pods come in the place of those that left, and asks for the former one.
 
-    Not where its operator would end a pod that runs instead: it ends the last, and another one has left.
+    Not where its operator would end a pod that runs instead: it ends the last, and another one has left, or it ends any.
     """
-    before, ends_last = sizes.in_force(job), sizes.kind_of(job).ends_last
+    before, kind = sizes.in_force(job), sizes.kind_of(job)
     bound: dict[str, set[int]] = {role: set() for role in before}
     pods = Pod.objects.filter(job_uid=job.uid, attempt=job.attempt, phase__in=snapshot.LIVE, role__in=before)
     for role, index in pods.exclude(node="").values_list("role", "index"):
-        bound[role].add(index)
+        bound[role].add(len(bound[role]) if kind.ends_any else index)
     missing = {role for role, size in before.items() if len(bound[role]) < size}
-    left = {role: max(bound[role], default=-1) + 1 if ends_last else len(bound[role]) for role in missing}
-    fewer = {role: size for role, size in left.items() if size < before[role]}
+    left = {role: max(bound[role], default=-1) + 1 if kind.ends_last else len(bound[role]) for role in missing}
+    fewer = {role: size for role, size in left.items() if size < before[role] and not kind.ends_any}
     last = max(row.left_at for row in rows if row.left_at)
     if job.state != JobState.RUNNING or not missing:
         return now - last > REPLACED_WITHIN and _close(rows, now)
     if now - last < REPLACED_WITHIN:
         return False
     if not fewer:
-        record_event(job, "NotResized", _KEPT, now)
+        record_event(job, "NotResized", _KEPT_ALL if kind.ends_any else _KEPT, now)
         return _close(rows, now)
     by = f"the reclaim of {rows[0].node or 'its place'}"
     try:

@@ -2,8 +2,10 @@
 
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
 import pytest
+import yaml
 from django.utils import timezone
 from prometheus_client import REGISTRY
 
@@ -93,6 +95,29 @@ def test_it_keeps_its_size_where_its_operator_would_end_a_pod_that_runs_for_one_
     assert "its operator would end the last, which run" in Event.objects.get(reason="NotResized").message
     assert not notices.unsettled().exists()
     sizes_agree()
+
+
+@pytest.mark.parametrize("node", ["", "node"])
+def test_it_keeps_the_size_of_a_ray_job_whose_operator_would_end_any_pod(node):
+    """KubeRay takes surplus pods from the front of its list, pending or not, and its pods have no index."""
+    body = yaml.safe_load(Path("docs/examples/rayjob.yaml").read_text())
+    books.apply(yaml.safe_dump({**body, "metadata": {"name": "tune", "labels": {elastic.LEAF: "a"}}}))
+    north, now = books.job("llama").cluster, timezone.now()
+    Job.objects.filter(name="tune").update(state=Job.State.RUNNING, attempt=1, cluster=north)
+    tune = books.job("tune")
+    for name, place in (("tune-gpus-x", "node"), ("tune-gpus-y", node)):
+        Pod.objects.create(
+            cluster=north, namespace="default", name=name, uid=name, job_uid=tune.uid, attempt=1, role="gpus", index=0,
+            node=place, phase="Running" if place else "Pending", created_at=now,
+        )  # fmt: skip
+    times = {"at": now - timedelta(seconds=20), "left_at": now - timedelta(seconds=15), "deadline": now}
+    Notice.objects.create(job=tune, attempt=1, cluster_name="north", notice_id="n", pod="w", scope=Scope.PODS, **times)
+    notices.settle(now)
+    roles = {role["name"]: role["replicas"] for role in books.job("tune").roles}
+    assert (roles["gpus"], books.job("tune").resize) == (2, None)
+    kept = Event.objects.filter(reason="NotResized").values_list("message", flat=True)
+    assert ["would end any" in message for message in kept] == ([] if node else [True])
+    assert not notices.unsettled().exists()
 
 
 def test_it_waits_a_little_for_pods_in_the_place_of_those_that_left():
