@@ -20,6 +20,7 @@ from fleet.kube.resources import Resource
 from fleet.member.client import Object
 from fleet.member.errors import MemberAway, MemberChanged, MemberError, MemberMissing, MemberRefused
 from jobs.runtime import progress
+from jobs.runtime.notices import Scope
 from jobs.runtime.progress import Progress, Unprocessable
 from supervisor import jobs
 from supervisor.core.limits import Bucket
@@ -47,7 +48,7 @@ class Answer:
     status: HTTPStatus
     message: str = ""
     stop: bool = False
-    """The job was asked to stop."""
+    """The job was asked to stop, as a whole."""
 
 
 @dataclass(slots=True)
@@ -175,7 +176,9 @@ class Reports:
                 log.warning("progress not written", job="/".join(key[1:]), error=str(e))
 
     def _is_asked_to_stop(self, job: Job) -> bool:
-        return any(pod.notice is not None and pod.is_live for pod in self._store.pods_of(job.pods))
+        """As a whole: where only some of its pods are, the others go on without them."""
+        pods = self._store.pods_of(job.pods)
+        return any(pod.notice is not None and pod.notice.scope is Scope.JOB and pod.is_live for pod in pods)
 
 
 def _is_token(token: str, job: Job) -> bool:

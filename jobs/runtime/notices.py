@@ -73,8 +73,8 @@ class StopRequest:
     """An attempt was asked to stop, as a whole or some of its pods."""
 
     scope: Scope
-    is_complete: bool = False
-    """It had reached its end all the same, by its own progress."""
+    is_complete: bool | None = None
+    """Whether it had reached its end all the same, by its own progress; None: that does not say."""
 
 
 @dataclass(slots=True)

@@ -59,6 +59,10 @@ class Progress:
         """
         return self.has_all_steps or (self.claimed_at is not None and self.claimed_at < asked_at)
 
+    def says_whether_complete(self, asked_at: float) -> bool | None:
+        """The same; None where no steps of a total say that it is not."""
+        return self.is_complete(asked_at) or (False if self.step is not None and self.total else None)
+
     def written(self, uid: str) -> str:
         """The text of the annotation of the copy with this uid."""
         record: dict[str, Any] = {"uid": uid, "at": stamp(self.at), "step": self.step, "total": self.total}

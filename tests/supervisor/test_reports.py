@@ -81,7 +81,10 @@ def test_a_process_after_a_restart_goes_on_from_the_copy_and_keeps_the_interval(
     asyncio.run(story())
 
 
-def test_the_answer_says_that_the_job_is_asked_to_stop(tmp_path: Path):
+@pytest.mark.parametrize(("scope", "is_asked"), [("Job", True), ("Pods", False)])
+def test_the_answer_says_that_the_job_is_asked_to_stop(tmp_path: Path, scope: str, is_asked: bool):
+    """Where only some of its pods are, the others go on: those that leave hear it themselves."""
+
     async def story() -> None:
         async with serving(tmp_path) as served:
             world = served.world
@@ -89,11 +92,11 @@ def test_the_answer_says_that_the_job_is_asked_to_stop(tmp_path: Path):
             _see(world, served.store)
             assert await served.post(steps(1)) == (200, {"stop": False})
             given = facts.read(world.pods["bert-worker-0"])
-            notice = '{"uid":"%s","id":"n1-1","cause":"reclaim","node":"n1","scope":"Pods","at":"2027-01-01T00:00:00Z",'
+            notice = '{"uid":"%s","id":"n1-1","cause":"reclaim","node":"n1","scope":"' + scope + '","at":"2027-01-01T00:00:00Z",'
             notice += '"deadline":"2027-01-01T00:01:00Z","restarts":0}'
             world.pods["bert-worker-0"]["metadata"]["annotations"]["convoy.dev/notice"] = notice % given.uid
             _see(world, served.store)
-            assert await served.post(steps(2)) == (200, {"stop": True})
+            assert await served.post(steps(2)) == (200, {"stop": is_asked})
 
     asyncio.run(story())
 

@@ -138,22 +138,27 @@ def attempts_asked_to_stop(keys: Iterable[Key], now: datetime) -> dict[Key, Stop
             scopes[uid, attempt] = Scope.JOB if stopped_at else Scope(scope)
         asked[uid, attempt] = min(asked.get((uid, attempt), at), at)
     complete = progress.ends({key: at for key, at in asked.items() if key in wanted})
-    return {key: StopRequest(scope, key in complete) for key, scope in scopes.items() if key in wanted}
+    return {key: StopRequest(scope, complete.get(key)) for key, scope in scopes.items() if key in wanted}
 
 
 def is_answer(asked: StopRequest | None, phase: Phase) -> bool:
-    """Whether this end is that of an attempt that was asked to stop. Where only some pods were, the others may succeed.
+    """Whether this end is that of an attempt that was asked to stop.
 
-    A success after the last step is one, whatever was asked meanwhile.
+    Where only some pods were, the others may succeed, unless their steps say that they left with those. A success after the
+    last step is one, whatever was asked meanwhile.
     """
     if asked is None or (phase is Phase.SUCCEEDED and asked.is_complete):
         return False
-    return asked.scope is Scope.JOB or phase is Phase.FAILED
+    return asked.scope is Scope.JOB or phase is Phase.FAILED or asked.is_complete is False
 
 
 def note_stopped(job: Job, attempt: int, phase: Phase, now: datetime) -> list[events.Line]:
-    """The copy has ended by itself after its notice: nothing more is waited for. Returns what is new for its timeline."""
-    Notice.objects.filter(job=job, attempt=attempt, stopped_at__isnull=True).update(stopped_at=now)
+    """The copy has ended by itself after its notice: nothing more is waited for. Returns what is new for its timeline.
+
+    What was settled before was so for the pods that left; the end of all is yet to be.
+    """
+    rows = Notice.objects.filter(job=job, attempt=attempt, stopped_at__isnull=True)
+    rows.update(stopped_at=now, settled_at=None)
     events.enqueue("jobs.settle_notices", str(job.uid))
     if phase is not Phase.SUCCEEDED:
         return []
@@ -180,7 +185,7 @@ def _settle(job: Job, now: datetime) -> bool:
         return False
     locked = Job.objects.select_related("cluster").get(pk=job.pk)
     rows = list(unsettled().filter(job=locked))
-    stop = next((row for row in rows if row.stopped_at), None)
+    stop = max((row for row in rows if row.stopped_at), key=lambda row: row.at, default=None)
     if locked.state not in Job.ON_MEMBER or not rows:
         return _close(rows, now)
     if stop is not None:

@@ -26,13 +26,14 @@ def record(copies: Iterable[tuple[Job, int, Manifest]]) -> None:
     Progress.objects.bulk_create(new, update_conflicts=True, unique_fields=["job"], update_fields=_WRITTEN)
 
 
-def ends(asked: Mapping[Key, datetime]) -> set[Key]:
-    """Of these attempts, with when each was asked to stop, those that had reached their end all the same."""
+def ends(asked: Mapping[Key, datetime]) -> dict[Key, bool]:
+    """Of these attempts, with when each was asked to stop, whether they had reached their end all the same, if they say so."""
     if not asked:
-        return set()
+        return {}
     rows = Progress.objects.filter(job__uid__in={uid for uid, _ in asked}).values("job__uid", *_WRITTEN)
     keys = {(row["job__uid"], row["attempt"]): _of_row(row) for row in rows}
-    return {key for key, at in asked.items() if key in keys and keys[key].is_complete(at.timestamp())}
+    says = {key: keys[key].says_whether_complete(at.timestamp()) for key, at in asked.items() if key in keys}
+    return {key: is_complete for key, is_complete in says.items() if is_complete is not None}
 
 
 def words(job: Job) -> str:

@@ -31,8 +31,8 @@ def llama():
     return job
 
 
-def copy(at_s=0.0, condition="Running", *, uid=UID, notice_s=None, **said):
-    """``at_s`` and ``notice_s``: seconds from now, of its report and of a notice to all its pods."""
+def copy(at_s=0.0, condition="Running", *, uid=UID, notice_s=None, scope=Scope.JOB, left=False, **said):
+    """``at_s`` and ``notice_s``: seconds from now, of its report and of a notice to its first pod or to all."""
     made = books.copy("llama", {"conditions": [{"type": condition, "status": "True"}]})
     now = time.time()
     claimed = said.pop("claimed_s", None)
@@ -41,8 +41,8 @@ def copy(at_s=0.0, condition="Running", *, uid=UID, notice_s=None, **said):
     made["metadata"]["annotations"] = {progress.PROGRESS: report.written(uid)}
     if notice_s is not None:
         at = now + notice_s
-        notice = records.Notice("n1-1", "aws-spot", "n1", at, at + 60, Scope.JOB)
-        stopping = {"n1-1": JobRecord(notice, {"llama-worker-0": PodRecord("u", at + 1)})}
+        notice = records.Notice("n1-1", "aws-spot", "n1", at, at + 60, scope)
+        stopping = {"n1-1": JobRecord(notice, {"llama-worker-0": PodRecord("u", at + 1, at + 2 if left else None)})}
         made["metadata"]["annotations"][records.NOTICES] = records.written(stopping, UID)
     return made
 
@@ -101,6 +101,34 @@ def test_the_end_of_a_training_is_its_success_also_after_a_notice(said):
     report(copy(condition="Succeeded", notice_s=-10, **said))
     notices.settle(timezone.now())
     assert books.job("llama").state == Job.State.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [
+        ({"step": 500, "total": 100_000}, Job.State.RECLAIMING),
+        ({"step": 500, "total": 100_000, "percent": 100, "claimed_s": -1}, Job.State.RECLAIMING),
+        ({"step": 3000, "total": 3000}, Job.State.SUCCEEDED),
+        ({"step": 500, "percent": 40}, Job.State.SUCCEEDED),
+    ],
+    ids=["midway", "midway-claimed-after", "all-steps", "no-total"],
+)
+def test_an_exit_0_after_a_notice_to_some_pods_is_a_stop_where_its_steps_say_so(said, state):
+    """The pod that left takes the others with it: all leave after the same step."""
+    report(copy(condition="Succeeded", notice_s=-10, scope=Scope.PODS, **said))
+    notices.settle(timezone.now())
+    assert books.job("llama").state == state
+
+
+@pytest.mark.parametrize("condition", ["Succeeded", "Failed"])
+def test_a_stop_counts_also_when_what_followed_from_its_notice_was_settled_before(condition):
+    about = {"notice_s": -50, "scope": Scope.PODS, "left": True, "step": 500, "total": 100_000}
+    report(copy(-20, **about))
+    notices.settle(timezone.now())
+    assert not notices.unsettled().exists(), "another pod is in its place"
+    report(copy(condition=condition, **about))
+    notices.settle(timezone.now())
+    assert books.job("llama").state == Job.State.RECLAIMING
 
 
 def test_a_failure_after_a_notice_is_its_answer_whatever_was_reported():
