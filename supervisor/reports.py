@@ -51,6 +51,9 @@ class Answer:
     """The job was asked to stop, as a whole."""
 
 
+NOT_ITS_TOKEN = Answer(HTTPStatus.FORBIDDEN, "the token is not that of this job")
+
+
 @dataclass(slots=True)
 class Job:
     uid: str = ""
@@ -84,6 +87,8 @@ class Reports:
 
     async def take(self, key: Key, token: str, body: bytes) -> Answer:
         """Answers one report. Whether there is such a job is not said to what does not have its token."""
+        if not token:
+            return NOT_ITS_TOKEN
         try:
             job = await self._find(key, token)
         except MemberAway as e:
@@ -92,7 +97,7 @@ class Reports:
         if job is None:
             return Answer(HTTPStatus.TOO_MANY_REQUESTS, "too many jobs report for the first time: try again")
         if not _is_token(token, job):
-            return Answer(HTTPStatus.FORBIDDEN, "the token is not that of this job")
+            return NOT_ITS_TOKEN
         now = self._monotonic()
         if not job.reports.take(now):
             return Answer(HTTPStatus.TOO_MANY_REQUESTS, f"this job reports more than {PER_S:g} times a second")
@@ -141,9 +146,10 @@ class Reports:
 
     async def _read(self, key: Key) -> Object | None:
         try:
-            return await self._member.get(*key)
+            manifest = await self._member.get(*key)
         except (MemberMissing, MemberRefused):
             return None
+        return manifest if manifest.get("kind") == key[0].kind else None
 
     def _job(self, manifest: Object, now: float) -> Job:
         meta = manifest["metadata"]

@@ -36,7 +36,9 @@ _ADDRESSES = 16_384
 _REQUEST_S, _IDLE_S, _HANDSHAKE_S = 10.0, 60.0, 5.0
 _POLL_S = 1.0
 _LINE = re.compile(r"([A-Z]{1,16}) (/[!-~]{0,1024}) HTTP/1\.[01]")
-_PATH = re.compile(r"/apis/([a-z0-9.-]+)/([a-z0-9]+)/namespaces/([a-z0-9-]{1,63})/([a-z]+)/([a-z0-9.-]{1,253})/status")
+_NAMESPACE, _NAME = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
+"""As Kubernetes has them: ``.`` and ``..`` would be another path at the member's API."""
+_PATH = re.compile(rf"/apis/([a-z0-9.-]+)/([a-z0-9]+)/namespaces/({_NAMESPACE})/([a-z]+)/({_NAME})/status")
 
 
 @dataclass(frozen=True, slots=True)

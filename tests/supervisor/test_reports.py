@@ -107,10 +107,31 @@ FORGED = {
     "no such job": (403, {"name": "nobodys"}),
     "no job": (404, {"path": "/apis/v1/namespaces/default/secrets/bert/status"}),
     "out of its namespace": (404, {"path": PATH.format("../../../default/pytorchjobs/bert")}),
+    "the list of all jobs": (404, {"path": PATH.format(".")}),
+    "the namespace": (404, {"path": PATH.format("..")}),
+    "no namespace": (404, {"path": PATH.replace("/default/", "/-/").format("bert")}),
     "300 metrics": (422, {"body": steps(1, **{f"m{n}": n for n in range(300)})}),
     "65 KiB": (413, {"body": b" " * (65 * 1024)}),
     "no JSON": (422, {"body": b"\x00" * 100}),
 }
+
+
+def test_without_a_token_nothing_is_asked_of_the_member(tmp_path: Path):
+    async def story() -> None:
+        async with serving(tmp_path) as served:
+            assert (await served.post(steps(1), token=""))[0] == 403
+            assert served.member.gets == 0
+
+    asyncio.run(story())
+
+
+def test_what_the_member_answers_with_another_kind_is_no_job(tmp_path: Path):
+    async def story() -> None:
+        async with serving(tmp_path) as served:
+            served.world.jobs["bert"]["kind"] = "PyTorchJobList"
+            assert (await served.post(steps(1)))[0] == 403
+
+    asyncio.run(story())
 
 
 @pytest.mark.parametrize(("status", "about"), FORGED.values(), ids=FORGED)
