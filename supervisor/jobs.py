@@ -141,7 +141,7 @@ async def find(member: Member, pod: PodFacts) -> MemberJob:
 def key_of(manifest: Object) -> str:
     """The key of the pods of a job, as the pods themselves have it (`PodFacts.job`)."""
     meta = manifest["metadata"]
-    return facts.job_of(meta.get("labels") or {}, str(meta.get("uid")))
+    return facts.job_of(str(meta.get("namespace") or ""), meta.get("labels") or {}, str(meta.get("uid")))
 
 
 def _is_stop(record: JobRecord) -> bool:

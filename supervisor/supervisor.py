@@ -200,6 +200,6 @@ class Supervisor:
     def _key_of(self, job: MemberJob, manifest: Object) -> str:
         pods = {entry.uid for record in job.records.values() for entry in record.pods.values()}
         for key in self.store.jobs():
-            if any(pod.uid in pods for pod in self.store.pods_of(key)):
+            if any(pod.uid in pods and pod.namespace == job.namespace for pod in self.store.pods_of(key)):
                 return key
         return jobs.key_of(manifest)

@@ -81,13 +81,13 @@ def read(pod: Manifest) -> PodFacts:
     notes, labels = meta.get("annotations") or {}, meta.get("labels") or {}
     containers = [entry for entry in status.get("containerStatuses") or [] if isinstance(entry, Mapping)]
     states = [entry.get("state") or {} for entry in containers]
-    owner, uid = owner_of(meta), str(meta.get("uid") or "")
+    owner, uid, namespace = owner_of(meta), str(meta.get("uid") or ""), str(meta.get("namespace") or "")
     return PodFacts(
-        namespace=str(meta.get("namespace") or ""),
+        namespace=namespace,
         name=str(meta["name"]),
         uid=uid,
         version=str(meta.get("resourceVersion") or ""),
-        job=job_of(labels, owner.uid if owner else uid),
+        job=job_of(namespace, labels, owner.uid if owner else uid),
         owner=owner,
         role=registry.pod_role({**notes, **labels})[0],
         node=str(spec.get("nodeName") or ""),
@@ -111,11 +111,14 @@ def owner_of(meta: Manifest) -> Owner | None:
     return Owner(*(str(owner.get(field) or "") for field in fields)) if owner else None
 
 
-def job_of(labels: Manifest, otherwise: str) -> str:
-    """Pods of the fleet's jobs know their attempt; others are together with those of the same owner."""
+def job_of(namespace: str, labels: Manifest, otherwise: str) -> str:
+    """Pods of the fleet's jobs know their attempt; others are together with those of the same owner.
+
+    Never across namespaces: whoever may make pods in one of them can write any label and any owner.
+    """
     if marks.JOB_UID in labels:
-        return f"{labels[marks.JOB_UID]}/{labels.get(marks.ATTEMPT, '')}"
-    return otherwise
+        return f"{namespace}/{labels[marks.JOB_UID]}/{labels.get(marks.ATTEMPT, '')}"
+    return f"{namespace}/{otherwise}"
 
 
 def _how(notes: Manifest) -> How | None:
