@@ -92,9 +92,9 @@ def test_the_answer_says_that_the_job_is_asked_to_stop(tmp_path: Path, scope: st
             _see(world, served.store)
             assert await served.post(steps(1)) == (200, {"stop": False})
             given = facts.read(world.pods["bert-worker-0"])
-            notice = '{"uid":"%s","id":"n1-1","cause":"reclaim","node":"n1","scope":"' + scope + '","at":"2027-01-01T00:00:00Z",'
+            notice = '{"uid":"%s","id":"n1-1","cause":"reclaim","node":"n1","scope":"%s","at":"2027-01-01T00:00:00Z",'
             notice += '"deadline":"2027-01-01T00:01:00Z","restarts":0}'
-            world.pods["bert-worker-0"]["metadata"]["annotations"]["convoy.dev/notice"] = notice % given.uid
+            world.pods["bert-worker-0"]["metadata"]["annotations"]["convoy.dev/notice"] = notice % (given.uid, scope)
             _see(world, served.store)
             assert await served.post(steps(2)) == (200, {"stop": is_asked})
 
