@@ -23,7 +23,7 @@ from jobs.runtime import progress
 from jobs.runtime.notices import Scope
 from jobs.runtime.progress import Progress, Unprocessable
 from supervisor import jobs
-from supervisor.core.limits import Bucket
+from supervisor.core.limits import Bucket, Buckets
 from supervisor.member import Member
 from supervisor.store import Store
 
@@ -33,7 +33,10 @@ INTERVAL_S = 5.0
 PER_S, BURST = 2.0, 10.0
 """Reports of one job."""
 LOOKUPS_PER_S, LOOKUPS_BURST = 20.0, 200.0
-"""Requests to the member's API for jobs that are not known here."""
+"""Requests to the member's API for jobs that are not known here; and as many, apart from those, to look again at known ones."""
+LOOKUPS_OF_ADDRESS_PER_S, LOOKUPS_OF_ADDRESS_BURST = 2.0, 10.0
+"""The first ones for one address: it reports of one job, or of a few where pods share that of their node."""
+_ADDRESSES = 16_384
 KNOWN_FOR_S, UNKNOWN_FOR_S = 60.0, 5.0
 """How long it is believed what the token of a job is, and that a job has none or another one."""
 MOST = 4096
@@ -83,14 +86,16 @@ class Reports:
         self._member, self._store, self._clock, self._monotonic = member, store, clock, monotonic
         self._jobs: OrderedDict[Key, Job] = OrderedDict()
         self._lookups = Bucket(LOOKUPS_PER_S, LOOKUPS_BURST, LOOKUPS_BURST, monotonic())
+        self._again = Bucket(LOOKUPS_PER_S, LOOKUPS_BURST, LOOKUPS_BURST, monotonic())
+        self._of_addresses = Buckets(LOOKUPS_OF_ADDRESS_PER_S, LOOKUPS_OF_ADDRESS_BURST, _ADDRESSES)
         self._looking: dict[Key, asyncio.Task[Job]] = {}
 
-    async def take(self, key: Key, token: str, body: bytes) -> Answer:
+    async def take(self, key: Key, token: str, body: bytes, address: str) -> Answer:
         """Answers one report. Whether there is such a job is not said to what does not have its token."""
         if not token:
             return NOT_ITS_TOKEN
         try:
-            job = await self._find(key, token)
+            job = await self._find(key, token, address)
         except MemberAway as e:
             log.warning("report not checked", error=str(e))
             return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster's API does not answer: try again")
@@ -117,18 +122,25 @@ class Reports:
         due = [(key, job) for key, job in self._jobs.items() if job.is_pending and now - job.written_at >= INTERVAL_S]
         await asyncio.gather(*(self._write(key, job) for key, job in due))
 
-    async def _find(self, key: Key, token: str) -> Job | None:
-        """The job, read from the member where it is not known or may be known wrongly; None: too many were."""
+    async def _find(self, key: Key, token: str, address: str) -> Job | None:
+        """The job, read from the member where it is not known or may be known wrongly; None: too many were.
+
+        What has the token of a known job is never refused because of others: that is believed longer while too many are read.
+        """
         now, job = self._monotonic(), self._jobs.get(key)
+        is_its = job is not None and _is_token(token, job)
         if job is not None:
             self._jobs.move_to_end(key)
-            if now - job.read_at < (KNOWN_FOR_S if _is_token(token, job) else UNKNOWN_FOR_S):
+            if now - job.read_at < (KNOWN_FOR_S if is_its else UNKNOWN_FOR_S):
                 return job
         if key not in self._looking:
-            if not self._lookups.take(now):
-                return None
+            if not (self._again.take(now) if is_its else self._may_look(address, now)):
+                return job if is_its else None
             self._looking[key] = asyncio.create_task(self._look(key))
         return await asyncio.shield(self._looking[key])
+
+    def _may_look(self, address: str, now: float) -> bool:
+        return self._of_addresses.take(address, now) and self._lookups.take(now)
 
     async def _look(self, key: Key) -> Job:
         try:
@@ -163,7 +175,9 @@ class Reports:
         )
 
     def _forget(self) -> None:
-        for key in [key for key, job in self._jobs.items() if not job.is_pending][: max(len(self._jobs) - MOST, 0)]:
+        """Of too many, first names without a token, which anybody can make up, and then those that reported longest ago."""
+        idle = [key for key, job in self._jobs.items() if not job.is_pending]
+        for key in sorted(idle, key=lambda key: bool(self._jobs[key].digest))[: max(len(self._jobs) - MOST, 0)]:
             del self._jobs[key]
 
     async def _write(self, key: Key, job: Job) -> None:

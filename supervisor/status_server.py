@@ -137,7 +137,7 @@ class StatusServer:
             return Answer(HTTPStatus.NOT_FOUND, "there is no such path")
         if head.method != "POST":
             return Answer(HTTPStatus.METHOD_NOT_ALLOWED, "only POST is served")
-        return await self._reports.take(key, head.token, body)
+        return await self._reports.take(key, head.token, body, address)
 
 
 async def _rest(reader: asyncio.StreamReader, first: bytes) -> bytes:

@@ -165,6 +165,7 @@ def test_a_thousand_reports_a_second_are_refused_and_others_are_served(tmp_path:
 def test_names_of_jobs_that_are_not_there_cost_the_member_a_bounded_number_of_requests(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(status_server, "REQUESTS_BURST", 1e9)
     monkeypatch.setattr(reports, "LOOKUPS_BURST", 20.0)
+    monkeypatch.setattr(reports, "LOOKUPS_OF_ADDRESS_BURST", 1e9)
     monkeypatch.setattr(reports, "LOOKUPS_PER_S", 0.0)
     monkeypatch.setattr(reports, "MOST", 8)
 
