@@ -14,12 +14,13 @@ from supervisor.core.facts import PodFacts
 
 T = TypeVar("T")
 THREADS = 16
+"""Requests side by side."""
 
 
 class Member:
-    def __init__(self, client: MemberClient) -> None:
+    def __init__(self, client: MemberClient, threads: int = THREADS) -> None:
         self._client = client
-        self._threads = ThreadPoolExecutor(THREADS, "member")
+        self._threads = ThreadPoolExecutor(threads, "member")
 
     async def annotate_pod(self, pod: PodFacts, notes: dict[str, str | None], *, version: str = "") -> Object:
         """Raises MemberChanged when it is another pod of the name, or with ``version`` another version of it."""

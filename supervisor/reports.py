@@ -41,6 +41,8 @@ KNOWN_FOR_S, UNKNOWN_FOR_S = 60.0, 5.0
 """How long it is believed what the token of a job is, and that a job has none or another one."""
 MOST = 4096
 """Jobs that are kept in memory."""
+THREADS, WAITING_WRITES = 8, 4
+"""Requests to the member side by side, and how many of those may write what has waited: looks and last steps go before."""
 
 Key = tuple[Resource, str, str]
 """Resource, namespace and name of a copy."""
@@ -89,6 +91,7 @@ class Reports:
         self._again = Bucket(LOOKUPS_PER_S, LOOKUPS_BURST, LOOKUPS_BURST, monotonic())
         self._of_addresses = Buckets(LOOKUPS_OF_ADDRESS_PER_S, LOOKUPS_OF_ADDRESS_BURST, _ADDRESSES)
         self._looking: dict[Key, asyncio.Task[Job]] = {}
+        self._waiting_writes = asyncio.Semaphore(WAITING_WRITES)
 
     async def take(self, key: Key, token: str, body: bytes, address: str) -> Answer:
         """Answers one report. Whether there is such a job is not said to what does not have its token."""
@@ -120,7 +123,7 @@ class Reports:
         """Writes what has waited for its interval."""
         now = self._monotonic()
         due = [(key, job) for key, job in self._jobs.items() if job.is_pending and now - job.written_at >= INTERVAL_S]
-        await asyncio.gather(*(self._write(key, job) for key, job in due))
+        await asyncio.gather(*(self._write_in_turn(key, job) for key, job in due))
 
     async def _find(self, key: Key, token: str, address: str) -> Job | None:
         """The job, read from the member where it is not known or may be known wrongly; None: too many were.
@@ -179,6 +182,10 @@ class Reports:
         idle = [key for key, job in self._jobs.items() if not job.is_pending]
         for key in sorted(idle, key=lambda key: bool(self._jobs[key].digest))[: max(len(self._jobs) - MOST, 0)]:
             del self._jobs[key]
+
+    async def _write_in_turn(self, key: Key, job: Job) -> None:
+        async with self._waiting_writes:
+            await self._write(key, job)
 
     async def _write(self, key: Key, job: Job) -> None:
         """Failures are tried again after the interval, unless the copy is gone."""

@@ -14,7 +14,7 @@ from fleet.member.client import Access, MemberClient, Object
 from fleet.member.errors import MemberError
 from fleet.member.streaming.client import StreamClient
 from fleet.member.watching import Reflector
-from supervisor import kubeai
+from supervisor import kubeai, reports
 from supervisor.core import facts, signals
 from supervisor.core.facts import PodFacts
 from supervisor.core.signals import Signal
@@ -39,8 +39,12 @@ class Door:
 async def run(
     access: Access, identity: str, notice_s: Mapping[str, float], stop: asyncio.Event, door: Door | None = None
 ) -> None:
-    """Works until ``stop``, and lets go of the lease then. Nothing under way is waited for: the next process takes it up."""
+    """Works until ``stop``, and lets go of the lease then. Nothing under way is waited for: the next process takes it up.
+
+    Reports have threads of their own: however many wait to be written, notices and the lease do not wait behind them.
+    """
     member, stream = Member(MemberClient(access, pool=THREADS)), StreamClient(access)
+    of_reports = Member(MemberClient(access, pool=reports.THREADS), reports.THREADS)
     store, lease = Store(), Lease(member, identity)
     reflectors = [
         Reflector(stream, PODS, store.deliver, random.Random(), read=_pod),  # noqa: S311 - only spreads pauses
@@ -50,7 +54,7 @@ async def run(
         running = [tasks.create_task(reflector.run()) for reflector in reflectors]
         running.append(tasks.create_task(_keep(lease)))
         if door is not None:
-            running.append(tasks.create_task(_take_reports(StatusServer(Reports(member, store)), door)))
+            running.append(tasks.create_task(_take_reports(StatusServer(Reports(of_reports, store)), door)))
         running.append(tasks.create_task(_work(Supervisor(member, store, kubeai.notify, notice_s=notice_s), lease)))
         await stop.wait()
         for task in running:
@@ -58,6 +62,7 @@ async def run(
     await lease.release()
     stream.close()
     member.close()
+    of_reports.close()
 
 
 def _pod(pod: Object) -> PodFacts:
@@ -81,8 +86,8 @@ async def _take_reports(server: StatusServer, door: Door) -> None:
     while True:
         try:
             await server.run(door.folder, door.port)
-        except OSError as e:
-            log.warning("reports are not taken", port=door.port, error=str(e))
+        except Exception as e:  # noqa: BLE001 - it would end the group of tasks, and with it notices and the lease
+            log.warning("reports are not taken", port=door.port, error=repr(e))
         await asyncio.sleep(RENEWAL_S)
 
 
