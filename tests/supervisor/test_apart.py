@@ -43,7 +43,9 @@ def test_what_breaks_in_reports_ends_nothing_else_and_they_have_threads_of_their
     monkeypatch.setattr(running, "RENEWAL_S", 0.01)
     monkeypatch.setattr(running.Lease, "release", lambda lease: asyncio.sleep(0))
     work = running._work
-    monkeypatch.setattr(running, "_work", lambda supervisor, lease: acting.append(supervisor) or work(supervisor, lease))
+    monkeypatch.setattr(
+        running, "_work", lambda supervisor, lease: acting.append(supervisor) or work(supervisor, lease)
+    )
 
     async def story() -> None:
         Broken.runs, Broken.enough, stop = 0, asyncio.Event(), asyncio.Event()
