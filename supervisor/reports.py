@@ -119,10 +119,10 @@ class Reports:
             await self._write(key, job)
         return Answer(HTTPStatus.OK, stop=self._is_asked_to_stop(job))
 
-    async def flush(self) -> None:
-        """Writes what has waited for its interval."""
-        now = self._monotonic()
-        due = [(key, job) for key, job in self._jobs.items() if job.is_pending and now - job.written_at >= INTERVAL_S]
+    async def flush(self, *, at_once: bool = False) -> None:
+        """Writes what has waited for its interval, or all that waits."""
+        since = self._monotonic() - (0 if at_once else INTERVAL_S)
+        due = [(key, job) for key, job in self._jobs.items() if job.is_pending and job.written_at <= since]
         await asyncio.gather(*(self._write_in_turn(key, job) for key, job in due))
 
     async def _find(self, key: Key, token: str, address: str) -> Job | None:

@@ -35,6 +35,8 @@ REQUESTS_PER_S, REQUESTS_BURST = 20.0, 60.0
 _ADDRESSES = 16_384
 _REQUEST_S, _IDLE_S, _HANDSHAKE_S = 10.0, 60.0, 5.0
 _POLL_S = 1.0
+_LAST_S = 2.0
+"""For the writes of what was answered, when the server ends."""
 _LINE = re.compile(r"([A-Z]{1,16}) (/[!-~]{0,1024}) HTTP/1\.[01]")
 _NAMESPACE, _NAME = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
 """As Kubernetes has them: ``.`` and ``..`` would be another path at the member's API."""
@@ -71,6 +73,7 @@ class StatusServer:
         self._requests = Buckets(REQUESTS_PER_S, REQUESTS_BURST, _ADDRESSES)
         self._connections = Buckets(REQUESTS_PER_S, REQUESTS_BURST, _ADDRESSES)
         self._open: Counter[str] = Counter()
+        self._serving: set[asyncio.Task[object]] = set()
 
     async def run(self, folder: Path, port: int, ready: Callable[[int], None] = lambda port: None) -> None:
         """Serves with ``tls.crt`` and ``tls.key`` of the folder once they are there, and with new ones when they change."""
@@ -80,23 +83,42 @@ class StatusServer:
         while not (loaded := _load(context, folder, loaded)):
             await asyncio.sleep(_POLL_S)
         server = await asyncio.start_server(partial(self._serve, context), None, port, limit=MOST_HEAD, backlog=256)
-        async with server:
+        try:
             ready(next(each.getsockname()[1] for each in server.sockets if each.family == socket.AF_INET))
             log.info("reports are taken", port=port)
             while True:
                 await asyncio.sleep(_POLL_S)
                 loaded = _load(context, folder, loaded)
                 await self._reports.flush()
+        finally:
+            server.close()
+            await self._end()
+
+    async def _end(self) -> None:
+        """No connection outlives the server: nobody would write what is reported on it."""
+        while self._serving:
+            for task in self._serving:
+                task.cancel()
+            await asyncio.gather(*self._serving, return_exceptions=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_S):
+                await self._reports.flush(at_once=True)
 
     async def _serve(self, context: ssl.SSLContext, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         address = str((writer.get_extra_info("peername") or ("",))[0])
         self._open[address] += 1
+        if (task := asyncio.current_task()) is not None:
+            self._serving.add(task)
+            task.add_done_callback(self._serving.discard)
         try:
             if self._may_connect(address):
                 with suppress(OSError, TimeoutError, ValueError, asyncio.IncompleteReadError):
                     await writer.start_tls(context, ssl_handshake_timeout=_HANDSHAKE_S)
                     while await self._request(address, reader, writer):
                         pass
+        except asyncio.CancelledError:
+            writer.transport.abort()  # to close it, TLS would wait for the other side
+            raise
         finally:
             self._open[address] -= 1
             if not self._open[address]:

@@ -240,6 +240,27 @@ def test_a_job_that_was_made_anew_has_its_own_progress(tmp_path: Path):
     asyncio.run(story())
 
 
+def test_no_connection_outlives_it_and_what_it_has_answered_is_written(tmp_path: Path):
+    async def story() -> None:
+        async with serving(tmp_path) as served:
+            reader, writer = await served.connect()
+            for step in (1, 2):
+                writer.write(request(steps(step)))
+                assert (await answer(reader))[0] == 200
+            silent, other = await asyncio.open_connection("127.0.0.1", served.port)
+            assert served.progress().step == 1
+        assert served.progress().step == 2
+        for each in (reader, silent):
+            with contextlib.suppress(ConnectionError):
+                async with asyncio.timeout(60):
+                    assert await each.read() == b""
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        for end in (writer, other):
+            end.close()
+
+    asyncio.run(story())
+
+
 def test_a_bucket_is_full_at_first_and_of_many_the_oldest_is_forgotten():
     bucket = Bucket(2, 3, 3, 0.0)
     assert [bucket.take(at) for at in (0, 0, 0, 0, 0.4, 0.5, 0.5, 100, 100, 100, 100)] == [True] * 3 + [False] * 2 + [
