@@ -114,9 +114,12 @@ class Reports:
         except Unprocessable as e:
             return Answer(HTTPStatus.UNPROCESSABLE_ENTITY, str(e))
         is_end = latest.has_all_steps and not job.has_ended
-        job.progress, job.is_pending, job.has_ended = latest, True, job.has_ended or is_end
+        job.progress, job.is_pending = latest, True
         if is_end or now - job.written_at >= INTERVAL_S:
-            await self._write(key, job)
+            is_written = await self._write(key, job)
+            if is_end and not is_written:
+                return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "the last step is not written yet: send it again")
+            job.has_ended = job.has_ended or is_end
         return Answer(HTTPStatus.OK, stop=self._is_asked_to_stop(job))
 
     async def flush(self, *, at_once: bool = False) -> None:
@@ -187,11 +190,11 @@ class Reports:
         async with self._waiting_writes:
             await self._write(key, job)
 
-    async def _write(self, key: Key, job: Job) -> None:
-        """Failures are tried again after the interval, unless the copy is gone."""
+    async def _write(self, key: Key, job: Job) -> bool:
+        """Whether nothing is left to write. Failures are tried again after the interval, unless the copy is gone."""
         async with job.writing:
             if not job.is_pending or job.progress is None:
-                return
+                return True
             job.is_pending, job.written_at = False, self._monotonic()
             notes = {progress.PROGRESS: job.progress.written(job.uid)}
             try:
@@ -201,6 +204,8 @@ class Reports:
             except MemberError as e:
                 job.is_pending = True
                 log.warning("progress not written", job="/".join(key[1:]), error=str(e))
+                return False
+            return True
 
     def _is_asked_to_stop(self, job: Job) -> bool:
         """As a whole: where only some of its pods are, the others go on without them."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fleet.kube import pki
+from fleet.member.errors import MemberAway
 from jobs.runtime import progress
 from supervisor.reports import Reports, digest
 from supervisor.status_server import StatusServer
@@ -28,12 +29,16 @@ class Member(PlayedMember):
     world: World
     gets: int = 0
     patches: list[dict[str, Any]] = field(default_factory=list)
+    is_away: bool = False
+    """It answers no write."""
 
     async def get(self, *about: Any) -> Any:
         self.gets += 1
         return await super().get(*about)
 
     async def patch(self, *about: Any) -> Any:
+        if self.is_away:
+            raise MemberAway("no answer")
         self.patches.append(about[-1])
         return await super().patch(*about)
 

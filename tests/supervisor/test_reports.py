@@ -64,6 +64,19 @@ def test_the_last_step_is_on_the_copy_before_it_is_answered_and_only_once_at_onc
     asyncio.run(story())
 
 
+def test_a_last_step_that_could_not_be_written_is_not_answered_as_if_it_were(tmp_path: Path):
+    async def story() -> None:
+        async with serving(tmp_path) as served:
+            await served.post(steps(2990))
+            served.member.is_away = True
+            assert (await served.post(steps(3000)))[0] == 503
+            served.member.is_away = False
+            assert (await served.post(steps(3000)))[0] == 200
+            assert served.progress().has_all_steps
+
+    asyncio.run(story())
+
+
 def test_a_process_after_a_restart_goes_on_from_the_copy_and_keeps_the_interval(tmp_path: Path):
     async def story() -> None:
         world = World()
