@@ -181,7 +181,7 @@ class Reports:
         )
 
     def _forget(self) -> None:
-        """Of too many, first names without a token, which anybody can make up, and then those that reported longest ago."""
+        """Of too many, first names without a token, which may be made up, and then those that reported longest ago."""
         idle = [key for key, job in self._jobs.items() if not job.is_pending]
         for key in sorted(idle, key=lambda key: bool(self._jobs[key].digest))[: max(len(self._jobs) - MOST, 0)]:
             del self._jobs[key]

@@ -95,7 +95,7 @@ class StatusServer:
             await self._end()
 
     async def _end(self) -> None:
-        """No connection outlives the server: nobody would write what is reported on it."""
+        """No connection outlives the server: what is reported on it would not be written."""
         while self._serving:
             for task in self._serving:
                 task.cancel()

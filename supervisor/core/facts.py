@@ -114,7 +114,7 @@ def owner_of(meta: Manifest) -> Owner | None:
 def job_of(namespace: str, labels: Manifest, otherwise: str) -> str:
     """Pods of the fleet's jobs know their attempt; others are together with those of the same owner.
 
-    Never across namespaces: whoever may make pods in one of them can write any label and any owner.
+    Never across namespaces: a tenant that may make pods in one of them can write any label and any owner.
     """
     if marks.JOB_UID in labels:
         return f"{namespace}/{labels[marks.JOB_UID]}/{labels.get(marks.ATTEMPT, '')}"
