@@ -24,6 +24,7 @@ class Broken:
 
     runs = 0
     enough: asyncio.Event
+    taken: Reports
 
     def __init__(self, taken: Reports) -> None:
         Broken.taken = taken

@@ -40,7 +40,7 @@ def test_one_address_cannot_use_up_the_first_looks_of_all(door: Door):
     assert door.take().status is HTTPStatus.OK
 
 
-def test_a_known_job_reports_on_while_too_many_names_are_looked_for(door: Door, monkeypatch: pytest.MonkeyPatch):
+def test_a_known_job_reports_on_while_too_many_names_are_looked_for(door: Door):
     assert door.take().status is HTTPStatus.OK
     door.reports._lookups.per_s = door.reports._again.per_s = 0.0
     for n in range(300):
