@@ -49,7 +49,9 @@ def refusal(job: Job, cluster: Cluster | None) -> str:
 
 def changed_shape(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> str:
     """What of the change needs another place or quota; empty: the new pods fit where the former ones run."""
-    shapes = [{role["name"]: {key: role.get(key) for key in _SHAPE} for role in roles} for roles in (before, after)]
+    # Of jobs from before it was kept, what each role mounts is not known.
+    keys = (*_SHAPE, "mounts") if any("mounts" in role for role in before) else _SHAPE
+    shapes = [{role["name"]: {key: role.get(key) for key in keys} for role in roles} for roles in (before, after)]
     names = sorted(name for name in {**shapes[0], **shapes[1]} if shapes[0].get(name) != shapes[1].get(name))
     return f"role {', '.join(names)} asks for other pods, resources or nodes" if names else ""
 

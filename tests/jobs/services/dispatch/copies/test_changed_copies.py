@@ -1,5 +1,7 @@
 """A changed manifest while a copy runs: labels and annotations reach it, a changed spec restarts it where that is asked for."""
 
+import json
+
 import pytest
 import yaml
 from django.utils import timezone
@@ -113,6 +115,23 @@ def test_with_the_annotation_the_pods_are_restarted_at_their_place_with_the_new_
     assert image(copy(running)) == "example.com/train:v2"
     assert copy(running)["metadata"]["labels"]["convoy.dev/attempt"] == "2"
     assert list(Work.objects.order_by("attempt").values_list("state", flat=True)) == ["Gone", "Applied"]
+
+
+def test_a_claim_is_not_moved_to_another_role_by_a_restart(world):
+    """The nodes of that role were not chosen for its volume."""
+
+    def mounted_by(role: str) -> dict:
+        body = json.loads(json.dumps(manifest(annotations=RESTART)))  # no part of it is shared by the roles
+        spec = body["spec"]["pytorchReplicaSpecs"][role]["template"]["spec"]
+        spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+        return body
+
+    books.apply(yaml.safe_dump(mounted_by("Master")))
+    books.cycle()
+    push_all()
+    runs()
+    with pytest.raises(InvalidInput, match="role master, worker asks for other pods, resources or nodes"):
+        apply(mounted_by("Worker"))
 
 
 def test_its_place_is_not_given_to_another_job_while_it_restarts(running):
