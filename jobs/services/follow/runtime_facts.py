@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 from threading import BoundedSemaphore
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -141,21 +142,21 @@ def _store(attempt: Attempt, said: Sequence[tuple[Pod, Fact]], now: datetime) ->
     if job is None or not said:
         return
     stored = RuntimeFact.objects.filter(job=job, attempt=attempt.number)
-    known = set(stored.values_list("key", flat=True))
+    known = dict(stored.values_list("key", "data"))
     keyed = by_key(fact for _, fact in said)
     new = [fact for key, fact in keyed.items() if key not in known]
     # The step of a checkpoint in memory is only certain once the one after it is there: those are written again.
     rows = [
         _row(job, attempt.number, key, fact, now)
         for key, fact in keyed.items()
-        if key not in known or _may_change(fact)
+        if key not in known or (_may_change(fact) and known[key] != _data(fact, now))
     ]
     bulk.upsert(rows, ["job", "attempt", "key"], ["data"])
     _forget(job)
     pods = {pod.name: pod for pod, _ in said}
-    for fact in new:
-        if fact.kind is Kind.FAILED and fact.message.startswith(dlrover.CHECK_ERROR) and fact.pod in pods:
-            _exclude(attempt, job, pods[fact.pod], fact, now)
+    failed = {f.pod: f for f in new if f.kind is Kind.FAILED and f.message.startswith(dlrover.CHECK_ERROR)}
+    for name in sorted(failed.keys() & pods.keys()):  # once a pod, however often its log says so
+        _exclude(attempt, job, pods[name], failed[name], now)
     _record_events(job, new, now)
 
 
@@ -164,9 +165,11 @@ def _may_change(fact: Fact) -> bool:
 
 
 def _row(job: Job, attempt: int, key: str, fact: Fact, now: datetime) -> RuntimeFact:
-    at = fact.at or now
-    data = fact.as_json() | {"kind": fact.kind.value, "at": at.isoformat()}
-    return RuntimeFact(job=job, attempt=attempt, key=key, at=at, data=data)
+    return RuntimeFact(job=job, attempt=attempt, key=key, at=fact.at or now, data=_data(fact, now))
+
+
+def _data(fact: Fact, now: datetime) -> dict[str, Any]:
+    return fact.as_json() | {"kind": fact.kind.value, "at": (fact.at or now).isoformat()}
 
 
 def _forget(job: Job) -> None:

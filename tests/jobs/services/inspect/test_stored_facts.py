@@ -7,9 +7,11 @@ import pytest
 from django.utils import timezone
 
 from fleet.changes import events
+from fleet.db import bulk
 from fleet.models import Event, Node, NodeExclusion, Pod
 from fleet.services.clusters import node_exclusions
 from jobs.models import Attempt, RuntimeFact
+from jobs.services.failover import node_faults
 from jobs.services.follow import runtime_facts
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -75,6 +77,28 @@ def test_a_node_that_failed_the_check_is_excluded_for_the_job_alone(training, lo
     assert (row.node, row.job_uid, row.reason, row.faults) == ("node-d", job.uid, reason, 1)
     assert "NodeCheckFailedError" in row.message and node_exclusions.for_everyone() == {}
     assert Event.objects.filter(reason="NodeExcluded", regarding_uid=str(job.uid)).count() == 1
+
+
+def test_a_pod_that_says_so_again_and_again_is_dealt_with_once(training, logs, look, monkeypatch):
+    job = training(workers=4)
+    Node.objects.create(cluster=job.cluster, name="node-d", ready=True)
+    logs["llama-worker-2"] = b"".join(
+        said("#agent_exit", exc_type="NodeCheckFailedError", exc_value=f"failed {number}") for number in range(50)
+    )
+    asked, shown = [], node_faults.shown_by_check
+    monkeypatch.setattr(node_faults, "shown_by_check", lambda *a, **k: asked.append(a[2]) or shown(*a, **k))
+    look(job)
+    assert asked == ["node-d"] and NodeExclusion.objects.count() == 1
+
+
+def test_what_it_says_again_unchanged_is_not_written_again(training, logs, look, monkeypatch):
+    job = training()
+    logs["llama-master-0"] = b"".join(SAVED.format(step).encode() for step in (5, 20, 35))
+    look(job)
+    written, upsert = [], bulk.upsert
+    monkeypatch.setattr(bulk, "upsert", lambda rows, *a: written.extend(rows) or upsert(rows, *a))
+    look(job, 120)
+    assert written == []
 
 
 def test_among_three_nodes_none_is_excluded_because_all_of_a_group_leave(training, logs, look):
