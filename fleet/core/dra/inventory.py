@@ -2,8 +2,9 @@
 
 Devices come from ResourceSlices, classes from DeviceClasses, and what is taken from allocations of ResourceClaims. Counted
 are devices of one node that have no taint; where devices are parts of the same hardware (counters), one of a class counts for
-all that it shares with. It knows no database and no wire. A member's answer is not trusted to be sound: what cannot be
-read is absent.
+all that it shares with. Where classes have devices or hardware of a node in common, only the narrowest has any there (that of
+the fewest devices in the member, then of the longest selectors): each amount is given by itself, and the same device would be
+given twice. It knows no database and no wire. A member's answer is not trusted to be sound: what cannot be read is absent.
 """
 
 from collections import Counter, defaultdict
@@ -25,6 +26,8 @@ DeviceId = tuple[str, str, str]
 """Driver, pool and name."""
 _MOST = 128
 """Devices of a slice, by Kubernetes' own limit."""
+_MOST_CLASSES = 128
+"""Of a member, the first by name: each is asked of every device. Others have no devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,9 @@ class DeviceInventory:
         newest: dict[tuple[str, str], int] = {}
         for each in self._slices.values():
             newest[each.pool] = max(newest.get(each.pool, 0), each.generation)
-        matchers = list(_matchers(self._classes.values()))
+        named = sorted((each for each in self._classes.values() if each.name), key=lambda each: each.name)
+        known = named[:_MOST_CLASSES]
+        matchers = list(_matchers(known))
         before, self._nodes, self._node_of = self._nodes, {}, {}
         for each in self._slices.values():
             if each.node and each.generation == newest[each.pool]:
@@ -139,8 +144,11 @@ class DeviceInventory:
                     node.devices.append((device, resources))
                     node.counters[device.id] = device.counters
                     self._node_of[device.id] = each.node
+        of_class = Counter(name for node in self._nodes.values() for _, resources in node.devices for name in resources)
+        length = {classes.resource_of(each.name): sum(map(len, each.selectors)) for each in known}
+        narrowest = sorted(of_class, key=lambda name: (of_class[name], -length[name], name))
         for node in self._nodes.values():
-            node.devices = list(_once_each_counter(node.devices))
+            node.devices = list(_once_each_counter(_without_broader_classes(node.devices, narrowest)))
         self.touched |= before.keys() | self._nodes.keys()
 
 
@@ -156,6 +164,24 @@ def _matchers(observed: Iterable[ObservedClass]) -> Iterable[tuple[str, Callable
 
 def _is_of_all(parts: Sequence[Callable[[Device], bool]], device: Device) -> bool:
     return all(selects(device) for selects in parts)
+
+
+def _without_broader_classes(
+    devices: Sequence[tuple[ObservedDevice, tuple[str, ...]]], narrowest: Iterable[str]
+) -> Iterable[tuple[ObservedDevice, tuple[str, ...]]]:
+    """Of a node, without the classes that share a device with a narrower one: a claim of them may get any of their devices."""
+    hardware: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for device, resources in devices:
+        for name in resources:
+            hardware[name] |= {("device", *device.id), *device.counters}
+    used: set[tuple[str, ...]] = set()
+    counted: set[str] = set()
+    for name in narrowest:
+        if name in hardware and not hardware[name] & used:
+            counted.add(name)
+            used |= hardware[name]
+    for device, resources in devices:
+        yield device, tuple(name for name in resources if name in counted)
 
 
 def _once_each_counter(

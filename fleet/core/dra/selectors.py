@@ -16,7 +16,7 @@ from fleet.kube.quantities import QuantityError
 
 Value = Any
 Expression = Callable[["Device"], Value]
-_LONGEST, _DEEPEST = 10 * 1024, 40
+_LONGEST, _DEEPEST, _MOST_MEMBERS, _MOST_DIGITS = 10 * 1024, 40, 8, 19
 _TOKEN = re.compile(
     r"""\s*(?:(?P<text>"(?:[^"\\\n]|\\["'\\])*"|'(?:[^'\\\n]|\\["'\\])*')|(?P<number>-?\d+)(?![\w.])"""
     r"""|(?P<word>[A-Za-z_]\w*)|(?P<sign>&&|\|\||==|!=|<=|>=|[<>!()\[\].,]))"""
@@ -126,6 +126,8 @@ class _Parser:
         if word[:1] in "\"'" and word:
             return _constant(re.sub(r"\\(.)", r"\1", word[1:-1]))
         if word.lstrip("-").isdigit():
+            if len(word.lstrip("-")) > _MOST_DIGITS:
+                raise Unknown(f"a number has more than {_MOST_DIGITS} digits")
             return _constant(int(word))
         if word in ("true", "false"):
             return _constant(word == "true")
@@ -141,7 +143,7 @@ class _Parser:
         raise Unknown(f"{word or 'its end'!r} is not known")
 
     def _members(self, value: Expression) -> Expression:
-        while True:
+        for _ in range(_MOST_MEMBERS + 1):
             if self._take("."):
                 value = self._member(value, self._next())
             elif self._take("["):
@@ -150,6 +152,7 @@ class _Parser:
                 value = _item(value, key)
             else:
                 return value
+        raise Unknown(f"one value has more than {_MOST_MEMBERS} members")
 
     def _member(self, value: Expression, name: str) -> Expression:
         if self.ahead != "(":

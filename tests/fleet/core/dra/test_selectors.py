@@ -37,8 +37,16 @@ def test_it_selects_as_cel_does(expression, selects):
 @pytest.mark.parametrize(
     "expression",
     ["", "device.driver.matches('gpu.*')", "true &&", "device..driver", "'open", "(" * 50 + "true" + ")" * 50]
-    + ["device.driver == 'a' ? true : false", "quantity('much') == 1", "x" * 20_000, "!" * 5000 + "true"],
+    + ["device.driver == 'a' ? true : false", "quantity('much') == 1", "x" * 20_000, "!" * 5000 + "true"]
+    + ["9" * 5000 + " == 1", f"quantity('{'9' * 5000}') == 1", "device" + ".a" * 5000],
 )
 def test_what_is_not_known_is_said_and_never_guessed(expression):
     with pytest.raises(Unknown):
         parse(expression)
+
+
+def test_the_deepest_that_is_known_is_evaluated():
+    inner = "device"
+    for _ in range(40):
+        inner = f"(false || true && {inner}{'.a' * 8} == 1)"
+    assert parse(inner)(A100) is False
