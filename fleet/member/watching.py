@@ -43,6 +43,8 @@ class Listed:
     items: list[Item]
     expected: Any = None
     """What the reader's ``expect`` returned before the list was requested."""
+    refused: bool = False
+    """The member refuses the kind: nothing of it is known, rather than that there is nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class Reflector:
         """When the last list was delivered, on the monotonic clock."""
         self._failures = 0
         self.refused = False
-        """The member does not serve this kind, or not to us: there is nothing to be shown of it."""
+        """The member does not serve this kind, or not to us: there is nothing to be shown of it, until the next list."""
 
     @property
     def follows(self) -> bool:
@@ -167,9 +169,10 @@ class Reflector:
         if self._failures > 1 or e.status:
             self._version = ""
         hopeless = isinstance(e, MemberDenied | MemberMissing)
-        is_first, self.refused = hopeless and not self.refused, hopeless
-        if is_first and self.optional:
-            await self._deliver(Listed(self.resource, []))
+        if hopeless and not self.refused:
+            self.refused = True
+            if self.optional:
+                await self._deliver(Listed(self.resource, [], refused=True))
         if self._failures == 3 or hopeless:
             log.warning(
                 "watch failed",

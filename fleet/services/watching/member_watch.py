@@ -65,6 +65,7 @@ class MemberWatch:
         self._inbox = Inbox(self._loop, engine.writers(), self._write)
         self._sync = NodePodSync(cluster.pk)
         self._listed_devices: set[Resource] = set()
+        self._refused_devices: set[Resource] = set()
         self._pod_keys: set[event_handlers.Key] = set()
         """Attempts whose pod rows have changed, and of which the handlers were not called yet."""
         self._proves = partial(_proves, cluster)
@@ -165,16 +166,23 @@ class MemberWatch:
         self._pod_keys = set()
 
     def _apply_devices(self, batches: Batches) -> None:
-        """Before pods: a pod is bound once its devices are counted."""
-        readers = [pair[0] for resource in DEVICES if (pair := self._readers.get(resource))]
-        is_followed, devices = len(readers) == len(DEVICES), self._sync.ledger.devices
-        devices.switch(on=is_followed and not any(reader.refused for reader in readers))
+        """Before pods: a pod is bound once its devices are counted.
+
+        What is refused is read from the deliveries, in their order, and not from the readers, which may be ahead of them.
+        """
+        is_followed, devices = self._readers.keys() >= set(DEVICES), self._sync.ledger.devices
         for resource in DEVICES:
             if batch := batches.pop(resource, None):
-                self._listed_devices |= {resource} if batch.listed else set()
+                if batch.listed:
+                    self._listed_devices.add(resource)
+                    self._refused_devices.discard(resource)
+                if batch.refused:
+                    self._refused_devices.add(resource)
                 reports.update_devices(devices, resource, batch)
         if not is_followed:
             self._listed_devices.clear()
+            self._refused_devices.clear()
+        devices.switch(on=is_followed and not self._refused_devices)
         self._sync.awaits_devices = is_followed and self._listed_devices != set(DEVICES)
         self._sync.see_allocated()
 

@@ -8,7 +8,7 @@ transaction can be repeated.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from uuid import UUID, uuid4
@@ -98,15 +98,16 @@ class NodePodSync:
         self._nodes_listed = self._listed_again = True
 
     def list_pods(self, pods: Sequence[ObservedPod]) -> None:
-        self.ledger.relist_pods(pods)
-        self._own = {pod.key: pod for pod in pods if pod.own}
-        self._unallocated.clear()
+        self._unallocated = {pod.key: pod for pod in pods if self._awaits_claims(pod)}
+        seen = [self._before_binding(pod) if pod.key in self._unallocated else pod for pod in pods]
+        self.ledger.relist_pods(seen)
+        self._own = {pod.key: pod for pod in seen if pod.own}
         self._pods_listed = self._listed_again = True
 
     def see_pod(self, pod: ObservedPod) -> None:
         """A pod of a job is bound once its devices are counted too: its hold ends then, and not before."""
         self._unallocated.pop(pod.key, None)
-        if pod.own and pod.claims and self.ledger.devices.is_on and not self._is_allocated(pod):
+        if self._awaits_claims(pod):
             self._unallocated[pod.key] = pod
             return
         self.ledger.see_pod(pod)
@@ -115,6 +116,15 @@ class NodePodSync:
         else:
             self._own.pop(pod.key, None)
         self._touched.add(pod.key)
+
+    def _awaits_claims(self, pod: ObservedPod) -> bool:
+        return bool(pod.own and pod.claims and self.ledger.devices.is_on and not self._is_allocated(pod))
+
+    def _before_binding(self, pod: ObservedPod) -> ObservedPod:
+        before = self._own.get(pod.key)
+        if before and before.own and pod.own and before.own.uid == pod.own.uid:
+            return before
+        return replace(pod, node="", counts=False)
 
     def see_allocated(self) -> None:
         """After claims have changed."""

@@ -32,6 +32,8 @@ class Batch:
 
     listed: bool = False
     """`present` began with a complete list: an object that is not in it does not exist."""
+    refused: bool = False
+    """The member refuses the kind, and has shown nothing of it since."""
     expected: Collection[event_handlers.Key] = ()
     """The attempts whose copies were recorded as sent before the list was requested."""
     present: dict[Key, Any] = field(default_factory=dict)
@@ -39,8 +41,8 @@ class Batch:
 
     def add(self, delivery: Delivery) -> None:
         match delivery:
-            case Listed(items=items, expected=expected):
-                self.listed, self.expected = True, expected or ()
+            case Listed(items=items, expected=expected, refused=refused):
+                self.listed, self.refused, self.expected = True, refused, expected or ()
                 self.present = {item.key: item.value for item in items if item.value is not None}
             case Changed(item=item, gone=True):
                 self.present.pop(item.key, None)

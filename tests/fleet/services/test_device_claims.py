@@ -3,11 +3,14 @@
 import uuid
 
 import pytest
+from django.utils import timezone
 
 from fleet.core.members import marks
+from fleet.core.members.observed import Mark, ObservedNode, ObservedPod, OwnPod
 from fleet.kube.resources import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from fleet.models import Cluster, Node, Pod
 from fleet.services.members import member_facts, signing
+from fleet.services.watching.node_pod_sync import NodePodSync
 from simulator.member import define_in
 from tests.support.device_claims import GPUS, allocated, device_class, resource_slice, template
 from tests.support.members import add_node, add_pod, api, eventually, join
@@ -66,6 +69,30 @@ def test_a_pod_of_a_job_is_bound_only_once_its_devices_are_counted(north, device
     claim(devices, "late", ("n1", "gpu-0"))
     eventually(lambda: Pod.objects.get(name="llama-0").node == "n1")
     assert node() == (8, 1)
+
+
+def test_a_list_of_pods_that_is_ahead_of_the_claims_binds_none_either():
+    fields = {"access": {}, "state": Cluster.State.READY, "state_since": timezone.now(), "joined_at": timezone.now()}
+    sync = NodePodSync(Cluster.objects.create(name="north", **fields).pk)
+    sync.ledger.devices.switch(on=True)
+    sync.list_nodes([ObservedNode("n1", True, False, {}, [], {"cpu": 1000})])
+    own = OwnPod(Mark(uuid.UUID(JOB), 1), "uid-1", "Worker", 0, "Pending", 0, 1, 0, "", "", timezone.now(), None)
+    pod = ObservedPod("team", "llama-0", "n1", True, {"cpu": 100}, own, ("late",))
+
+    def written():
+        sync.see_allocated()
+        sync.write(timezone.now())
+        return Pod.objects.get().node, Node.objects.get().requested.get("cpu", 0)
+
+    for _ in range(2):
+        sync.list_pods([pod])
+        assert written() == ("", 0)
+    taken = {("team", "late"): (("gpu.nvidia.com", "n1", "gpu-0"),)}
+    sync.ledger.devices.update_claims(taken, listed=True)
+    assert written() == ("n1", 100)
+    sync.ledger.devices.update_claims({}, listed=True)
+    sync.list_pods([pod])
+    assert written() == ("n1", 100)
 
 
 @pytest.mark.parametrize("kind", [RESOURCE_SLICES, RESOURCE_CLAIMS], ids=["slices", "claims"])
