@@ -33,6 +33,7 @@ BLOCKS = {
     "docs/clients.md 3": "as above",
     "docs/clients.md 5": "run by tests/clients/test_torchx.py, which has TorchX",
     "docs/concepts.md 1": "an example with parts left out",
+    "docs/concepts.md 3": "names what the block before it makes, which a dry run lacks; flows/test_device_claims.py runs one",
     "docs/development/simulator.md 4": "a test, in the middle of a module",
     "docs/operations.md 1": "a value of a setting, read by test_blocks.py",
     "docs/policies.md 1": "a part of a document",
