@@ -12,6 +12,7 @@ import os
 import ssl
 import threading
 import time
+import urllib.error
 import urllib.request
 from datetime import datetime, timezone
 from typing import Any
@@ -23,6 +24,8 @@ URL, TOKEN, CA = "KUBEFLOW_TRAINER_SERVER_URL", "KUBEFLOW_TRAINER_SERVER_TOKEN",
 """Environment: where to, the file of the token, and the file of the authority; the last may be empty."""
 INTERVAL_S = 5.0
 _TIMEOUT_S = 5.0
+_AGAIN_S = 1.0
+"""From a last step that the endpoint could not keep to the second try."""
 _LONGEST_S = 2**31 - 1
 """The most that the protocol has room for."""
 
@@ -64,7 +67,11 @@ def report(step: int, loss: float | None = None, total: int | None = None) -> No
         return
     _progress.changed.set()
     if _progress.total and step >= _progress.total:
-        _send()  # the process may end now, and this is what tells its end from a stop
+        # The process may end now, and this is what tells its end from a stop.
+        if _send():
+            time.sleep(_AGAIN_S)
+            _progress.changed.set()
+            _send()
     elif _progress.thread is None:
         _progress.thread = threading.Thread(target=_send_again_and_again, name="convoy-reports", daemon=True)
         _progress.thread.start()
@@ -92,17 +99,23 @@ def _send_again_and_again() -> None:
         time.sleep(INTERVAL_S)
 
 
-def _send() -> None:
-    """Sends what has changed, if anything has. Nothing that goes wrong here is the training's concern."""
+def _send() -> bool:
+    """Sends what has changed, if anything has, and returns whether the endpoint asks for it again, later.
+
+    Nothing that goes wrong here is the training's concern.
+    """
     with _progress.sending:
         if not _progress.changed.is_set():
-            return
+            return False
         _progress.changed.clear()
         try:
             if _post(_progress.body()).get("stop") is True:
                 request_stop()
+        except urllib.error.HTTPError as e:
+            return e.code == 503
         except Exception:  # noqa: BLE001 - it would end the thread for good, or the training at its last step
-            return
+            return False
+        return False
 
 
 def _post(body: bytes) -> dict[str, Any]:

@@ -69,6 +69,13 @@ def test_its_last_step_has_been_sent_when_the_function_returns(fleet: Collector)
     assert metrics(post) == {"current_step": "3000", "total_steps": "3000", "loss": "0.25", "world_size": "8"}
 
 
+def test_a_last_step_that_could_not_be_kept_is_sent_once_more(fleet: Collector, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reporting, "_AGAIN_S", 0.0)
+    fleet.status = 503
+    reporting.report(3000, total=3000)
+    assert [metrics(post)["current_step"] for post in fleet.posts] == ["3000"] * 2
+
+
 def test_only_the_first_rank_sends(fleet: Collector, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RANK", "1")
     reporting.report(10, total=10)
