@@ -135,6 +135,11 @@ class PodRequirements:
         return next((until for cluster, name, until in self.avoids if place == (cluster, name)), "")
 
 
+def holds(terms: Terms, node: NodeClass) -> bool:
+    """Whether such nodes match one of the terms, whatever their taints."""
+    return _holds(terms, dict(node.labels))
+
+
 def _holds(terms: Terms, labels: Mapping[str, str]) -> bool:
     return any(all(match.holds(labels) for match in term) for term in terms)
 

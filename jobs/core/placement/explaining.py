@@ -13,7 +13,8 @@ from enum import StrEnum
 import numpy as np
 
 from jobs.core import reasons
-from jobs.core.gang.requirements import GangRequirements, NodeClass, PodRequirements
+from jobs.core.gang import requirements
+from jobs.core.gang.requirements import GangRequirements, NodeClass
 from jobs.core.gang.types import Gang
 from jobs.core.placement import excluded_nodes, filters, scoring
 from jobs.core.placement.engine import Engine, Mask
@@ -144,9 +145,8 @@ def _with_volumes(fleet: Fleet, site: Site, gang: Prepared, look: Look) -> Look:
     reach: dict[str, tuple[int, int]] = {}
     for group in gang.groups:
         for claim, terms in group.shape.ask.volumes:
-            alone = PodRequirements((), volumes=((claim, terms),))
             usable = [b for b in site.buckets if b.names and _node_class_of(fleet, b).usable]
-            reaching = sum(len(b.names) for b in usable if alone.refusal(_node_class_of(fleet, b)) is None)
+            reaching = sum(len(b.names) for b in usable if requirements.holds(terms, _node_class_of(fleet, b)))
             reach[claim] = reaching, sum(len(b.names) for b in usable)
     words = [
         f"the volume of claim {claim} is reached from {n} of its {of} nodes"

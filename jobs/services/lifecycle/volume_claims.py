@@ -17,7 +17,7 @@ from jobs.core.manifest_fields import Faults
 from jobs.core.policies import data_placement
 from jobs.events import CLAIM_LOCATION
 from jobs.kinds.base import Manifest
-from jobs.models import ClaimLocation, Dependent, Job
+from jobs.models import ClaimLocation, Dependent, Job, Work
 from jobs.services.lifecycle import cycle_requests
 
 CLAIM = "PersistentVolumeClaim"
@@ -60,13 +60,33 @@ def forget(namespace: str, name: str, cluster: Cluster, now: datetime) -> None:
 
 
 @transaction.atomic
-def reached_from(location: ClaimLocation, terms: list[list[list[Any]]], now: datetime) -> bool:
-    """The volume of the claim is reached from these nodes of its cluster; without terms from all. False if that was known."""
+def missing(location: ClaimLocation, now: datetime) -> bool:
+    """The cluster had the claim with a volume, and says that it has it no more: forgotten, unless a copy there mounts it.
+
+    Of one without a volume nothing is said: it may not have been sent yet. Returns whether it is forgotten.
+    """
     _lock(location.namespace, [location.name])
-    unknown = ClaimLocation.objects.filter(pk=location.pk, node_terms__isnull=True)
-    if not unknown.update(node_terms=terms):
+    works = Work.objects.filter(cluster=location.cluster, namespace=location.namespace).exclude(state=Work.State.GONE)
+    jobs = Job.objects.filter(uid__in=works.order_by().values("job_uid"))
+    if any(location.name in role.get("claims", ()) for roles in jobs.values_list("roles", flat=True) for role in roles):
         return False
-    if terms:
+    if not ClaimLocation.objects.filter(pk=location.pk, node_terms__isnull=False).delete()[0]:
+        return False
+    _announce(location.namespace, [location.name], location.cluster.uid, now)
+    return True
+
+
+@transaction.atomic
+def reached_from(location: ClaimLocation, terms: list[list[list[Any]]] | None, now: datetime) -> bool:
+    """The volume of the claim is reached from these nodes of its cluster; without terms from all. None: it has no volume.
+
+    False if that was known.
+    """
+    _lock(location.namespace, [location.name])
+    before = ClaimLocation.objects.filter(pk=location.pk).values_list("node_terms", flat=True).first()
+    if terms == before or not ClaimLocation.objects.filter(pk=location.pk).update(node_terms=terms):
+        return False
+    if terms or before:
         _announce(location.namespace, [location.name], location.cluster.uid, now)
     return True
 

@@ -6,13 +6,16 @@ import pytest
 import yaml
 from django.utils import timezone
 
+from fleet.changes import events
 from fleet.kube.resources import PYTORCH_JOBS, VOLUME_CLAIMS, VOLUMES
+from fleet.member.errors import MemberAway
 from fleet.models import Hold
 from jobs.core.gang import requirements
 from jobs.core.reasons import Code
 from jobs.models import ClaimLocation, Job
 from jobs.services.follow import volume_nodes
 from jobs.services.inspect import explaining
+from jobs.services.scheduling import loop
 from jobs.services.submission.changes import actions
 from tests.jobs.services.claims import claim, job
 from tests.support import books
@@ -82,6 +85,7 @@ def test_it_starts_again_on_the_node_that_has_its_volume(north):
     assert read() == [True]
     again(north)
     assert nodes_of("llama") == {"n3"}
+    assert read(after_s=3600) == [False], "it is as before"
 
 
 def test_while_that_node_is_full_it_waits_and_names_the_claim(north):
@@ -95,6 +99,17 @@ def test_while_that_node_is_full_it_waits_and_names_the_claim(north):
     explained = explaining.explain_job(waiting, timezone.now())
     for message in (waiting.reason["message"], *(cluster.message for cluster in explained.clusters)):
         assert "the volume of claim default/ckpt is reached from 1 of its 3 nodes" in message
+
+
+def test_of_nodes_with_a_taint_it_says_how_many_reach_the_volume(north):
+    started(north, "ckpt")
+    bind(north, on("n3"))
+    read()
+    north.cluster.nodes.update(taints=[{"key": "gpu", "effect": "NoSchedule", "value": ""}])
+    loop._idle_caches.clear()
+    again(north)
+    explained = explaining.explain_job(books.job("llama"), timezone.now())
+    assert "the volume of claim default/ckpt is reached from 1 of its 3 nodes" in explained.clusters[0].message
 
 
 def test_two_volumes_on_two_nodes_leave_no_node_for_a_pod_of_both(north):
@@ -126,7 +141,7 @@ def test_a_volume_that_every_node_reaches_restricts_nothing(north):
     started(north, "ckpt")
     bind(north)
     assert read() == [True]
-    assert ClaimLocation.objects.get().node_terms == [] and read(after_s=3600) == [False]
+    assert ClaimLocation.objects.get().node_terms == [] and read(after_s=3600) == [False], "nothing else is known"
 
 
 def test_a_claim_that_is_not_bound_yet_is_asked_for_again_later_and_by_one_worker_at_a_time(north):
@@ -136,6 +151,91 @@ def test_a_claim_that_is_not_bound_yet_is_asked_for_again_later_and_by_one_worke
     assert read() == [False] and ClaimLocation.objects.get().node_terms is None
     volume_nodes.request_due(timezone.now())
     assert read(after_s=30) == [True] and ClaimLocation.objects.get().node_terms == [[[HOSTNAME, "In", ["n1"]]]]
+
+
+def stuck(north) -> None:
+    """It waits for the node that has its volume, which is gone."""
+    started(north, "ckpt")
+    bind(north, on("n3"))
+    read()
+    north.cluster.nodes.filter(name="n3").delete()
+    loop._idle_caches.clear()
+    again(north)
+    assert books.job("llama").reason_code == Code.NO_CLUSTER_FITS
+
+
+def test_a_claim_that_was_deleted_in_the_cluster_keeps_no_job_waiting(north, monkeypatch):
+    stuck(north)
+    north.client.delete(VOLUME_CLAIMS.path("default", "ckpt"))
+    asked = []
+    monkeypatch.setattr(events, "enqueue", lambda *task: asked.append(task))
+    volume_nodes.request_due(timezone.now() + timedelta(hours=1))
+    assert asked == [("jobs.read_volume", ClaimLocation.objects.get().pk)]
+    monkeypatch.undo()
+    assert read(after_s=3600) == [True] and not ClaimLocation.objects.exists()
+    go(north)
+    assert books.job("llama").state == Job.State.DISPATCHED
+
+
+@pytest.mark.parametrize("has_volume", [True, False])
+def test_a_claim_that_was_made_anew_is_reached_from_other_nodes(north, has_volume):
+    stuck(north)
+    path = VOLUME_CLAIMS.path("default", "ckpt")
+    made = north.client.get(path)
+    north.client.delete(path)
+    north.client.create(
+        VOLUME_CLAIMS.path("default"),
+        {**made, "metadata": {"name": "ckpt", "namespace": "default"}, "spec": {"accessModes": ["ReadWriteOnce"]}},
+    )
+    if has_volume:
+        bind(north, on("n2"), volume="pv-2")
+    assert read(after_s=3600) == [True]
+    assert ClaimLocation.objects.filter(node_terms__isnull=not has_volume).exists()
+    go(north)
+    assert books.job("llama").state == Job.State.DISPATCHED
+    assert nodes_of("llama") <= ({"n2"} if has_volume else {"n1", "n2"})
+
+
+def test_a_volume_that_is_gone_while_its_claim_is_there_changes_nothing(north):
+    stuck(north)
+    north.client.delete(VOLUMES.path(name="pv-1"))
+    assert read(after_s=3600) == [False] and ClaimLocation.objects.get().node_terms == [[[HOSTNAME, "In", ["n3"]]]]
+
+
+def test_what_is_known_is_not_asked_for_again_while_no_job_waits(north, monkeypatch):
+    started(north, "ckpt")
+    bind(north, on("n3"))
+    read()
+    asked = []
+    monkeypatch.setattr(events, "enqueue", lambda *task: asked.append(task))
+    volume_nodes.request_due(timezone.now() + timedelta(hours=1))
+    assert asked == []
+
+
+def test_a_claim_of_a_copy_is_not_forgotten_while_the_copy_is_there(north):
+    """As when the claim is deleted while a job is sent with it."""
+    started(north, "ckpt")
+    bind(north, on("n3"))
+    read()
+    north.client.delete(VOLUME_CLAIMS.path("default", "ckpt"))
+    assert read(after_s=3600) == [False] and ClaimLocation.objects.exists()
+
+
+def test_members_that_hang_leave_threads_for_the_rest(north, monkeypatch):
+    """While two claims are read by a process it begins no third, which stays due."""
+    started(north, "a", "b", "c")
+    open_reads, seen = [], []
+
+    def hangs(location, _path):
+        open_reads.append(location.name)
+        seen.append(list(open_reads))
+        read()
+        open_reads.pop()
+        raise MemberAway("it hangs")
+
+    monkeypatch.setattr(volume_nodes, "_get", hangs)
+    read()
+    assert sorted(reads[-1] for reads in seen) == ["a", "b", "c"] and max(map(len, seen)) == 2
 
 
 @pytest.mark.parametrize(
