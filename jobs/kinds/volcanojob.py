@@ -7,7 +7,7 @@ makes the PodGroup.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fleet.kube.resources import VOLCANO_COMMANDS, VOLCANO_JOBS, Resource
-from jobs.core.resizing import stated_bounds
+from jobs.core.resizing import min_available, stated_bounds
 from jobs.core.resizing.bounds import Bounds
 from jobs.kinds.base import (
     Faults,
@@ -106,13 +106,17 @@ class VolcanoJob(Kind):
 
     def resize(self, manifest: Manifest, role: str, replicas: int) -> None:
         """What has to be available at once goes along where it was all there was, and is never more than there is."""
-        spec = manifest["spec"]
-        before = sum(_replicas(task) for task in spec["tasks"])
+        spec, bounds, known = manifest["spec"], self.bounds(manifest), min_available.read(manifest)
+        before, kept = sum(_replicas(task) for task in spec["tasks"]), dict[str, int]()
         for number, task in enumerate(spec["tasks"]):
-            if _task_name(task, number) == role:
-                _follow(task, _replicas(task), replicas)
+            name = _task_name(task, number)
+            after = replicas if name == role else _replicas(task)
+            default = bounds[name].least if name in bounds else 0
+            kept |= _follow(task, f"task {name}", (_replicas(task), after), default, known)
+            if name == role:
                 task["replicas"] = replicas
-        _follow(spec, before, sum(_replicas(task) for task in spec["tasks"]))
+        after = sum(_replicas(task) for task in spec["tasks"])
+        min_available.write(manifest, kept | _follow(spec, "spec", (before, after), 0, known))
 
     def set_defaults(self, manifest: Manifest) -> None:
         """Volcano takes all replicas of a task for its minAvailable where none is stated, and refuses fewer from then on."""
@@ -167,8 +171,14 @@ def _replicas(task: Manifest) -> int:
     return 1 if task.get("replicas") is None else int(task["replicas"])
 
 
-def _follow(target: Manifest, before: int, after: int) -> None:
-    """Keeps ``minAvailable`` of a job or a task in step with its number of pods, which changes."""
-    least = target.get("minAvailable")
-    if least is not None:
-        target["minAvailable"] = after if least == before else min(least, after)
+def _follow(
+    target: Manifest, name: str, sizes: tuple[int, int], default: int, known: Mapping[str, int]
+) -> dict[str, int]:
+    """Keeps ``minAvailable`` of a job or a task in step with its number of pods. Returns what is to be remembered of it."""
+    least, (before, after) = target.get("minAvailable"), sizes
+    if least is None:
+        return {}
+    stated = min_available.stated(least, before, default, known.get(name))
+    target["minAvailable"] = min(stated, after)
+    is_said = min_available.implied(target["minAvailable"], after, default) == stated
+    return {} if is_said else {name: stated}

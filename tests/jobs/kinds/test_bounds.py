@@ -4,6 +4,7 @@ import copy
 
 import pytest
 
+from jobs.core.resizing.min_available import STATED
 from jobs.core.resizing.stated_bounds import BOUNDS, read
 from jobs.kinds.base import Faults
 from tests.jobs.kinds.builders import changed, example
@@ -103,6 +104,55 @@ def test_of_a_volcano_job_that_starts_with_less_than_all_what_is_available_at_on
     assert manifest["spec"]["minAvailable"] == 2
     kind.resize(manifest, "worker", 1)
     assert manifest["spec"]["minAvailable"] == 2 and not kind.read(manifest).faults
+
+
+@pytest.mark.parametrize("of_job", [None, 1, 2, 3, 4, 6])
+@pytest.mark.parametrize("of_task", [None, 1, 2, 3, 5])
+def test_a_volcano_job_that_is_back_at_its_size_has_the_manifest_that_was_submitted(of_job, of_task):
+    kind, manifest = sized("volcanojob", "worker=1:8")
+    kind.resize(manifest, "worker", 5)
+    worker = next(task for task in manifest["spec"]["tasks"] if task["name"] == "worker")
+    for target, least in ((manifest["spec"], of_job), (worker, of_task)):
+        target.pop("minAvailable", None)
+        if least is not None:
+            target["minAvailable"] = least
+    submitted, pods = copy.deepcopy(manifest), 6
+    for size in (3, 1, 2, 8, 1, 8, 5):
+        kind.resize(manifest, "worker", size)
+        at_once = copy.deepcopy(submitted)
+        kind.resize(at_once, "worker", size)
+        assert manifest == at_once and not kind.read(manifest).faults
+        if of_job is not None:
+            wanted = size + 1 if of_job == pods else min(of_job, size + 1)
+            assert manifest["spec"]["minAvailable"] == wanted
+    assert manifest == submitted
+
+
+def test_a_volcano_job_that_began_at_its_fewest_pods_grows_with_the_min_of_its_task_as_it_was():
+    kind, manifest = sized("volcanojob", "worker=2:8")
+    kind.resize(manifest, "worker", 2)
+    kind.set_defaults(manifest)
+    kind.resize(manifest, "worker", 8)
+    assert [task.get("minAvailable") for task in manifest["spec"]["tasks"]] == [None, 2]
+
+
+def test_a_min_that_a_person_changed_meanwhile_is_not_the_one_that_is_remembered():
+    kind, manifest = sized("volcanojob", "worker=1:8")
+    kind.resize(manifest, "worker", 7)
+    manifest["spec"]["minAvailable"] = 4
+    kind.resize(manifest, "worker", 2)
+    assert manifest["metadata"]["annotations"][STATED] == "spec=4"
+    manifest["spec"]["minAvailable"] = 2
+    kind.resize(manifest, "worker", 7)
+    assert manifest["spec"]["minAvailable"] == 2 and STATED not in manifest["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize("text", [None, 7, "", "spec", "spec=", "=4", "spec=all=all", "spec=-1", "spec=" + "9" * 5000])
+def test_whatever_stands_in_the_annotation_of_what_is_remembered_is_read(text):
+    kind, manifest = sized("volcanojob", "worker=1:8")
+    manifest["metadata"]["annotations"][STATED] = text
+    kind.resize(manifest, "worker", 3)
+    assert STATED not in manifest["metadata"]["annotations"]
 
 
 def test_volcano_learns_of_the_min_of_a_task_before_it_takes_all_replicas_for_it():

@@ -14,6 +14,7 @@ from jobs.services.submission.changes import resizing
 from quotas.core.trees import amounts
 from tests.support import books
 from tests.support.books import GPU
+from tests.support.world import POLICY
 
 LEAF = "quota.scheduling.alibabacloud.com/name"
 
@@ -47,6 +48,25 @@ def batch(name: str, parallelism: int, completions: int | None = None) -> str:
     if completions is not None:
         spec["completions"] = completions
     return yaml.safe_dump({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec})
+
+
+VOLCANO = "batch.volcano.sh/v1alpha1"
+
+
+def volcano(name: str, workers: int, *, bounds: str, at_once: int) -> str:
+    """A Volcano Job of workers alone, and a policy that selects it."""
+    container = {"name": "main", "image": "example.com/work", "resources": {"limits": {GPU: 1}}}
+    task = {
+        "name": "worker",
+        "replicas": workers,
+        "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+    }
+    metadata = {"name": name, "annotations": {"convoy.dev/bounds": f"worker={bounds}"}}
+    spec = {"minAvailable": at_once, "tasks": [task]}
+    policy = yaml.safe_load(POLICY)
+    policy["metadata"]["name"] = "volcano"
+    policy["spec"]["resourceSelectors"] = [{"apiVersion": VOLCANO, "kind": "Job"}]
+    return yaml.safe_dump_all([policy, {"apiVersion": VOLCANO, "kind": "Job", "metadata": metadata, "spec": spec}])
 
 
 def runs(name: str) -> Job:

@@ -295,3 +295,24 @@ def test_a_job_that_is_charged_by_flavor_is_not_resized(north):
     with pytest.raises(InvalidInput, match="charged by GPU flavor"):
         resize("llama", 1)
     assert growth.load()[0].unready.code == "NeverFits"
+
+
+@pytest.mark.parametrize("fewest", [2, 3])
+def test_a_shrunk_volcano_job_takes_its_own_file_again_and_needs_no_more_pods_at_once_than_it_states(north, fewest):
+    """As a GitOps controller does, at any size in force."""
+    north.apis = {**north.apis, elastic.VOLCANO: {"Job": "jobs"}}
+    north.save()
+    text = elastic.volcano("llama", 8, bounds=f"{fewest}:8", at_once=4)
+    books.apply(text)
+    runs_batch("llama")
+    resize("llama", 3)
+    assert books.job("llama").manifest["spec"]["minAvailable"] == 3
+    elastic.bind("llama")
+    books.apply(text)
+    assert books.job("llama").resize["sizes"] == {"worker": 8}
+    cycle()
+    job = books.job("llama")
+    assert (size("llama"), job.manifest["spec"]["minAvailable"]) == (8, 4)
+    books.apply(text)
+    assert books.job("llama").generation == job.generation
+    sizes_agree()
