@@ -11,6 +11,8 @@ from jobs.runtime import lines
 from jobs.runtime.lines import number
 
 TIMES_A_STEP = 10.0
+LONGEST_S = 30 * 86400.0
+"""No silence that is longer is waited for."""
 _WEIGHT = 0.2
 """Of the latest steps in the mean."""
 _OWN = ("convoy.silence", "convoy.stack")
@@ -33,7 +35,7 @@ class Pace:
         """The silence that is too long; None: it is not judged yet."""
         if self.mean_s is None:
             return None
-        return max(least_s, TIMES_A_STEP * self.mean_s) + self.longest_save_s
+        return min(max(least_s, TIMES_A_STEP * self.mean_s) + self.longest_save_s, LONGEST_S)
 
     def after(self, step: int, saved_step: int | None, at: float) -> "Pace":
         """The pace after a report. A step that is lower begins anew: the processes were started again."""

@@ -22,6 +22,8 @@ LONGEST_WORD = 64
 """Characters of the name and of the value of a metric."""
 _LONGEST_RECORD = 1024
 _MOST = 2**53
+_TICK_S = 0.001
+"""As fine as a time is written."""
 _STEP = ("current_step", "global_step", "step")
 _TOTAL = ("total_steps", "max_steps")
 
@@ -95,7 +97,10 @@ def read(text: object, uid: str) -> Progress | None:
 
 
 def received(body: bytes, before: Progress | None, now: float) -> Progress:
-    """The progress after a report. What it does not say stays as it was; raises Unprocessable."""
+    """The progress after a report. What it does not say stays as it was; raises Unprocessable.
+
+    It is always newer than that before, also where a clock was ahead then: else it would be kept from the fleet.
+    """
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as e:
@@ -106,11 +111,12 @@ def received(body: bytes, before: Progress | None, now: float) -> Progress:
     percent = _between(status, "progressPercentage", 100)
     eta_s = _between(status, "estimatedRemainingSeconds", 2**31 - 1)
     metrics = _metrics(status.get("metrics"))
+    at = now if before is None else max(now, before.at + _TICK_S)
     before = before or Progress(now)
     step, total = (_first(metrics, names) for names in (_STEP, _TOTAL))
     claimed = percent == 100 or (percent is None and before.percent == 100)
     return Progress(
-        now,
+        at,
         before.step if step is None else step,
         before.total if total is None else total,
         before.percent if percent is None else percent,

@@ -9,7 +9,7 @@ from quotas.core.trees import durations
 
 ON_HANG, HANG_AFTER = "convoy.dev/on-hang", "convoy.dev/hang-after"
 LEAST_S = 120.0
-_LONGEST_S = 30 * 86400.0
+_SHORTEST_S, _LONGEST_S = 60.0, 30 * 86400.0
 
 
 class HangPolicy(StrEnum):
@@ -38,8 +38,8 @@ def parse_on_hang(annotations: object, faults: Faults) -> OnHang:
         policy = HangPolicy.NOTIFY
     duration = None if least is None else durations.parse_duration(least)
     least_s = LEAST_S if duration is None else duration.total_seconds()
-    if (least is not None and duration is None) or not 1 <= least_s <= _LONGEST_S:
-        words = f"must be {durations.FORMAT}, at most 30d, not {least!r}"
+    if (least is not None and duration is None) or not _SHORTEST_S <= least_s <= _LONGEST_S:
+        words = f"must be {durations.FORMAT}, from 60s to 30d, not {least!r}"
         faults.add(f"metadata.annotations.{HANG_AFTER}", words[:200])
         least_s = LEAST_S
     return OnHang(HangPolicy(str(policy)), least_s)

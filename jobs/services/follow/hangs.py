@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import F, Max, OuterRef, Q, QuerySet, Subquery
 from structlog import get_logger
 
 from fleet.changes import events
@@ -40,11 +40,18 @@ log = get_logger(__name__)
 _BATCH = 500
 _LOOK_AGAIN = timedelta(seconds=30)
 """After a member that did not answer."""
+_SETTLES = timedelta(minutes=2)
+"""How long after the deadline of a notice the pods that stay may take to go on."""
 _AT_ONCE = 2
 _places = BoundedSemaphore(_AT_ONCE)
 _NOTIFY_AFTER = tuple(timedelta(seconds=s) for s in (10, 60, 600, 3600))
 """Waits between calls of a webhook that is not taken; then it is given up."""
-_LONGEST_WAIT = timedelta(days=31)
+_LONGEST_WAIT = timedelta(seconds=hangs.LONGEST_S) + timedelta(days=1)
+_HOUR, _MOST_AN_HOUR = timedelta(hours=1), 10
+_KEPT = 100
+"""Rows of one job, the latest."""
+_ACTS = (HangPolicy.RESTART, HangPolicy.RELAUNCH)
+_UNPROVEN = "its log does not say that it is silent, and no other job of its cluster reports: its reports may be lost"
 _LEARNED = ("step", "saved_step", "mean_s", "saving_s", "longest_save_s")
 _WRITTEN = (*_LEARNED, "step_at", "seen_at", "due_at")
 
@@ -78,7 +85,11 @@ def _learn(now: datetime) -> None:
     keys = {(row["job_id"], row["attempt"]) for row in reports}
     known = {(pace.job_id, pace.attempt): pace for pace in Pace.objects.filter(job__in=[pk for pk, _ in keys])}
     wanted = _wanted([pk for pk, _ in keys])
-    rows = [_after(known.get((row["job_id"], row["attempt"])), row, wanted[row["job_id"]], now) for row in reports]
+    rows = [
+        _after(known.get((row["job_id"], row["attempt"])), row, wanted[row["job_id"]], now)
+        for row in reports
+        if row["job_id"] in wanted  # not deleted since
+    ]
     Pace.objects.bulk_create(rows, update_conflicts=True, unique_fields=["job", "attempt"], update_fields=_WRITTEN)
     _end_hangs({(row.job_id, row.attempt): row for row in rows})
 
@@ -120,14 +131,15 @@ def _end_hangs(paces: Mapping[tuple[int, int], Pace]) -> None:
 
 
 def _due(now: datetime) -> QuerySet[Pace]:
-    """Silent for too long, while it could report: not while it leaves, waits, or its cluster is not seen.
+    """Silent for too long, while it could report: not while it leaves, waits, or its cluster is not seen as it is.
 
     A time beyond any wait is from before the clock was set back.
     """
     able = Q(job__state=Job.State.RUNNING, job__attempt=F("attempt"), job__suspended=False, job__reclaim__isnull=True)
-    seen = Q(job__cluster__state=Cluster.State.READY, job__deleting_at__isnull=True)
+    kept = Q(job__deleting_at__isnull=True)
+    seen = Q(job__cluster__state=Cluster.State.READY, job__cluster__stale_since__isnull=True)
     over = Q(due_at__lte=now) | Q(due_at__gt=now + _LONGEST_WAIT + clock.STEP)
-    return Pace.objects.filter(able, seen, over).order_by("due_at")
+    return Pace.objects.filter(able, kept, seen, over).order_by("due_at")
 
 
 def check(job_uid: UUID, now: datetime) -> bool:
@@ -143,10 +155,17 @@ def check(job_uid: UUID, now: datetime) -> bool:
 
 
 def _check(pace: Pace, now: datetime) -> bool:
-    if Notice.objects.filter(job=pace.job_id, attempt=pace.attempt).exists():
+    noticed = Notice.objects.filter(job=pace.job_id, attempt=pace.attempt)
+    asked = noticed.aggregate(stopped=Max("stopped_at"), until=Max("deadline"))
+    if asked["stopped"]:
         return False  # it was asked to save its work and to leave
     wanted = parse_on_hang(pace.job.manifest["metadata"].get("annotations"), Faults())
     limit = timedelta(seconds=_pace(pace).limit_s(wanted.least_s) or wanted.least_s)
+    heard = _heard(pace, asked["until"], now)
+    waits = Pace.objects.filter(pk=pace.pk, seen_at=pace.seen_at)
+    if heard < limit:
+        waits.update(due_at=now + limit - heard, step_at=min(pace.step_at, now))
+        return False
     try:
         said = _signs(pace.job)
     except MemberError as e:
@@ -154,10 +173,37 @@ def _check(pace: Pace, now: datetime) -> bool:
         return False
     says_so = said.silent_step is not None and said.silent_step >= pace.step
     if said.written_at and now - said.written_at < limit and not says_so:
-        waits = Pace.objects.filter(pk=pace.pk, seen_at=pace.seen_at)
-        waits.update(due_at=said.written_at + limit)
+        waits.update(due_at=min(said.written_at, now) + limit)
         return False
-    return _found(pace, wanted, now)
+    if says_so or wanted.policy not in _ACTS:
+        return _found(pace, wanted, now, is_proven=True)
+    return _found_with_others(pace, wanted, limit, heard, now)
+
+
+def _heard(pace: Pace, noticed_until: datetime | None, now: datetime) -> timedelta:
+    """How long it has been silent while its cluster was watched, and after what a notice to some of its pods began.
+
+    A step that is yet to come is of a clock that was wrong: its silence begins now.
+    """
+    begin = max(pace.step_at, noticed_until + _SETTLES) if noticed_until else pace.step_at
+    return pace.job.cluster.freshness.observed_for(begin, now) if pace.job.cluster else timedelta()
+
+
+def _found_with_others(pace: Pace, wanted: OnHang, limit: timedelta, heard: timedelta, now: datetime) -> bool:
+    """Restarts nothing for a silence that may be that of the supervisor, of which a cluster full of jobs is silent at once.
+
+    It is the job's own where steps of another job arrive when its own should have, and still do when it has had the time to
+    report, too: a supervisor that has just come back hears one job before the other.
+    """
+    hang = Hang.objects.filter(job=pace.job_id, attempt=pace.attempt, since=pace.step_at).first()
+    settles = max(_LOOK_AGAIN, timedelta(seconds=2 * (pace.mean_s or 0)))
+    after, waited = (hang.found_at + settles / 2, now - hang.found_at) if hang else (pace.step_at + limit / 2, heard)
+    others = Pace.objects.filter(job__cluster=pace.job.cluster_id, job__attempt=F("attempt")).exclude(job=pace.job_id)
+    arrive = others.filter(step_at__gt=after, step_at__lte=now).exists()
+    if not arrive and waited < 2 * limit:
+        return False  # looked at again soon
+    is_proven = arrive and hang is not None and waited >= settles
+    return _found(pace, wanted, now, is_proven=is_proven, again_at=now + settles if arrive and not is_proven else None)
 
 
 def _signs(job: Job) -> hangs.Signs:
@@ -173,34 +219,50 @@ def _signs(job: Job) -> hangs.Signs:
 
 
 @transaction.atomic
-def _found(pace: Pace, wanted: OnHang, now: datetime) -> bool:
-    """Records it once, and does what the job wants, if it has not left or made a step meanwhile."""
+def _found(pace: Pace, wanted: OnHang, now: datetime, *, is_proven: bool, again_at: datetime | None = None) -> bool:
+    """Records it once, and does what the job wants, if it has not left or made a step meanwhile.
+
+    With ``again_at`` nothing is done yet: it is looked at again then.
+    """
     if not lock_jobs(Job.objects.filter(pk=pace.job_id)):
         return False
     job = Job.objects.select_related("cluster", "policy").get(pk=pace.job_id)
     silent = Pace.objects.filter(pk=pace.pk, step=pace.step, step_at=pace.step_at)
     able = job.state == Job.State.RUNNING and job.attempt == pace.attempt and not job.suspended
-    if not able or not silent.update(due_at=None):
+    able = able and job.deleting_at is None and job.reclaim is None
+    if not able or not silent.update(due_at=again_at):
+        return False
+    if _are_many(pace, now):
+        silent.update(due_at=now + _HOUR / _MOST_AN_HOUR)
         return False
     notified = now if settings.CONVOY_HANG_WEBHOOK.url and wanted.policy is not HangPolicy.LOG else None
     hang, is_new = Hang.objects.get_or_create(
         job=job, attempt=pace.attempt, since=pace.step_at,
         defaults={"step": pace.step, "found_at": now, "policy": wanted.policy.value, "notify_due_at": notified},
     )  # fmt: skip
-    if not is_new:
-        return False
     message = f"hangs: no step after {pace.step} for {(now - pace.step_at).total_seconds():.0f} s ({wanted.policy})"
-    record_event(job, "Hung", message, now, warning=True)
-    if notified:
-        events.enqueue("jobs.notify_hang", hang.pk)
-    _act(job, wanted.policy, message, now)
+    if is_new:
+        Hang.objects.filter(pk__in=list(job.hangs.order_by("-pk").values_list("pk", flat=True)[_KEPT:])).delete()
+        record_event(job, "Hung", message, now, warning=True)
+        if notified:
+            events.enqueue("jobs.notify_hang", hang.pk)
+    if is_proven:
+        _act(job, wanted.policy, message, now)
+    elif again_at is None:
+        _leave_alone(job, _UNPROVEN, now)
     return True
+
+
+def _are_many(pace: Pace, now: datetime) -> bool:
+    """Whether others of the job were found in the last hour, as many as are worth an event and a call of the webhook."""
+    latest = Hang.objects.filter(job=pace.job_id, found_at__gt=now - _HOUR, found_at__lte=now)
+    return latest.exclude(attempt=pace.attempt, since=pace.step_at).count() >= _MOST_AN_HOUR
 
 
 def _act(job: Job, policy: HangPolicy, message: str, now: datetime) -> None:
     if policy is HangPolicy.RELAUNCH and not job.shares:
         failover.leave(job, Outcome.FAILED, Reason(Code.APPLICATION_UNHEALTHY, message), now)
-    elif policy in (HangPolicy.RESTART, HangPolicy.RELAUNCH):
+    elif policy in _ACTS:
         why = restarts.refusal(job, job.cluster)
         if not why:
             try:
@@ -208,7 +270,11 @@ def _act(job: Job, policy: HangPolicy, message: str, now: datetime) -> None:
             except InvalidInput as e:
                 why = str(e)
         if why:
-            record_event(job, "NotRestarted", f"its pods are not restarted: {why}"[:1024], now, warning=True)
+            _leave_alone(job, why, now)
+
+
+def _leave_alone(job: Job, why: str, now: datetime) -> None:
+    record_event(job, "NotRestarted", f"its pods are not restarted: {why}"[:1024], now, warning=True)
 
 
 def notify(pk: int, now: datetime) -> bool:

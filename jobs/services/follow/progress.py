@@ -21,8 +21,9 @@ def record(copies: Iterable[tuple[Job, int, Manifest]]) -> None:
     reported = {job.pk: _row(job, attempt, read) for job, attempt, copy in copies if (read := _read(copy)) is not None}
     if not reported:
         return
-    known = dict(Progress.objects.filter(pk__in=reported).values_list("pk", "reported_at"))
-    new = [row for pk, row in reported.items() if pk not in known or known[pk] < row.reported_at]
+    rows = Progress.objects.filter(pk__in=reported).values_list("pk", "attempt", "reported_at")
+    known = {(pk, attempt): at for pk, attempt, at in rows}
+    new = [row for pk, row in reported.items() if (at := known.get((pk, row.attempt))) is None or at < row.reported_at]
     Progress.objects.bulk_create(new, update_conflicts=True, unique_fields=["job"], update_fields=_WRITTEN)
 
 

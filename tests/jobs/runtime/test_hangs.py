@@ -25,6 +25,10 @@ def test_silence_is_too_long_after_ten_usual_steps_and_120_seconds_at_least():
     assert paced((1, 0), (2, 60)).limit_s(1800) == 1800
 
 
+def test_no_silence_is_allowed_for_longer_than_30_days():
+    assert paced((1, 0), (2, 400_000)).limit_s(120) == paced((1, 0), (2, 5)).limit_s(9e9) == 30 * 86400
+
+
 def test_the_first_step_is_never_too_long_nor_the_first_after_the_processes_were_started_again():
     assert paced((0, 0)).limit_s(120) is None
     assert paced((0, 0), (0, 9000)).limit_s(120) is None

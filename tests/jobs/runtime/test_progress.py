@@ -77,6 +77,13 @@ def test_it_survives_its_way_over_the_copy_and_is_not_believed_on_another():
     assert progress.read(claimed.written("u"), "u") == claimed
 
 
+def test_a_report_after_the_clock_was_set_back_is_newer_all_the_same():
+    ahead = received(body(10, current_step=10), None, NOW + 3600)
+    later = received(body(100, current_step=20), ahead, NOW)
+    assert progress.read(later.written("u"), "u").at > progress.read(ahead.written("u"), "u").at
+    assert later.claimed_at == NOW
+
+
 WRONG = {
     "no JSON": b"{",
     "no document": b"[]",

@@ -64,6 +64,14 @@ def test_it_keeps_the_latest_report_and_announces_none():
     assert books.job("llama").resource_version == before
 
 
+def test_a_later_attempt_reports_although_the_clock_of_the_former_was_ahead():
+    report(copy(9999, step=10))
+    Progress.objects.update(attempt=7)
+    report(copy(step=3))
+    row = Progress.objects.get()
+    assert (row.attempt, row.step) == (1, 3)
+
+
 def test_it_believes_no_report_that_came_with_a_manifest():
     report(copy(step=10, total=10, uid="another"))
     assert not Progress.objects.exists()
