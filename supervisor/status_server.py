@@ -117,8 +117,8 @@ class StatusServer:
                     while await self._request(address, reader, writer):
                         pass
         except asyncio.CancelledError:
-            writer.transport.abort()  # to close it, TLS would wait for the other side
-            raise
+            # To close it, TLS would wait for the other side. The task ends here: asyncio logs handlers that were cancelled.
+            writer.transport.abort()
         finally:
             self._open[address] -= 1
             if not self._open[address]:
