@@ -20,7 +20,7 @@ from fleet.member.client import Access, MemberClient
 from tests.support import template
 
 BINARY = Path(sys.executable).with_name("kubectl")
-PATIENCE_S = 30
+PATIENCE_S = 120
 
 
 class Kubectl:
@@ -43,7 +43,7 @@ class Person:
 
     def command(self, *args: str) -> list[str]:
         options = ("--kubeconfig", str(self.file), "--cache-dir", str(self.home / "cache"))
-        return [str(BINARY), *options, "--request-timeout", "30s", *args]
+        return [str(BINARY), *options, "--request-timeout", f"{PATIENCE_S}s", *args]
 
     def tries(self, *args: str, given: str = "") -> subprocess.CompletedProcess[str]:
         command = self.command(*args)
