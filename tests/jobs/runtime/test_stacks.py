@@ -18,8 +18,8 @@ Thread 0x00007f1c6d7fa640 (most recent call first):
 
 Current thread 0x00007f1c9aa4f740 (most recent call first):
   File "/opt/torch/distributed/distributed_c10d.py", line 2806 in all_reduce
-  File "/work/train.py", line 30 in step
-  File "/work/train.py", line 52 in <module>
+  File "/app/train.py", line 30 in step
+  File "/app/train.py", line 52 in <module>
 step 42 loss 2.30
 """
 PY_SPY = """\
