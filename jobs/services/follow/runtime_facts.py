@@ -88,14 +88,14 @@ def _read(attempt: Attempt, now: datetime) -> bool:
     pods = _pods(attempt)
     if not _claim(attempt, pods, now):
         return False
-    said: list[tuple[Pod, Fact]] = []
+    observed: list[tuple[Pod, Fact]] = []
     try:
         for pod in pods[:_PODS]:
-            said += [(pod, fact) for fact in _of_pod(pod, attempt.job.submitted_by)]
+            observed += [(pod, fact) for fact in _of_pod(pod, attempt.job.submitted_by)]
     except MemberAway as e:  # it would keep this worker waiting for each pod
         log.info("a member does not answer", cluster=attempt.cluster_name, error=e.message)
-    said.sort(key=lambda each: each[1].at or now)
-    _store(attempt, said[-_MOST:], now)
+    observed.sort(key=lambda each: each[1].at or now)
+    _store(attempt, observed[-_MOST:], now)
     return True
 
 
@@ -126,8 +126,8 @@ def _of_pod(pod: Pod, author: str) -> list[Fact]:
     try:
         client = member_clients.client(pod.cluster, timeout_s=pod_logs.ANSWER_S)
         client = impersonation.in_name_of_author(client, pod.cluster, author)
-        said = facts.read(pod_logs.text(client, pod, timestamps=True), pod.name)
-        return [fact for fact in said if fact.at and (fact.pod == pod.name or "master" in pod.role)]
+        stated = facts.read(pod_logs.text(client, pod, timestamps=True), pod.name)
+        return [fact for fact in stated if fact.at and (fact.pod == pod.name or "master" in pod.role)]
     except MemberAway:
         raise
     except MemberError as e:
@@ -136,14 +136,14 @@ def _of_pod(pod: Pod, author: str) -> list[Fact]:
 
 
 @transaction.atomic
-def _store(attempt: Attempt, said: Sequence[tuple[Pod, Fact]], now: datetime) -> None:
+def _store(attempt: Attempt, observed: Sequence[tuple[Pod, Fact]], now: datetime) -> None:
     lock_jobs(Job.objects.filter(pk=attempt.job_id))
     job = Job.objects.filter(pk=attempt.job_id).first()
-    if job is None or not said:
+    if job is None or not observed:
         return
     stored = RuntimeFact.objects.filter(job=job, attempt=attempt.number)
     known = dict(stored.values_list("key", "data"))
-    keyed = by_key(fact for _, fact in said)
+    keyed = by_key(fact for _, fact in observed)
     new = [fact for key, fact in keyed.items() if key not in known]
     # The step of a checkpoint in memory is only certain once the one after it is there: those are written again.
     rows = [
@@ -153,7 +153,7 @@ def _store(attempt: Attempt, said: Sequence[tuple[Pod, Fact]], now: datetime) ->
     ]
     bulk.upsert(rows, ["job", "attempt", "key"], ["data"])
     _forget(job)
-    pods = {pod.name: pod for pod, _ in said}
+    pods = {pod.name: pod for pod, _ in observed}
     failed = {f.pod: f for f in new if f.kind is Kind.FAILED and f.message.startswith(dlrover.CHECK_ERROR)}
     for name in sorted(failed.keys() & pods.keys()):  # once a pod, however often its log says so
         _exclude(attempt, job, pods[name], failed[name], now)
@@ -196,7 +196,7 @@ _WARNINGS = (Kind.RESTART, Kind.RELAUNCH, Kind.NODE_CHECK, Kind.STRAGGLER, Kind.
 
 
 def _words(fact: Fact) -> Iterator[str]:
-    """The line of the timeline; none for what is said by every rank alike, or all the time."""
+    """The line of the timeline; none for what every rank reports alike, or all the time."""
     why = f": {fact.message}" if fact.message else ""
     match fact.kind:
         case Kind.RENDEZVOUS if fact.rank == 0 and not fact.message:
