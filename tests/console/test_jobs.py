@@ -71,6 +71,7 @@ def test_it_acts_on_many_and_names_them_before_and_after(world, page, aside, nor
     aside(world.suspend, "huge")
     go(page, "/jobs?columns=priority,user")
     expect(page.get_by_role("columnheader", name="User")).to_be_visible()
+    expect(page.get_by_role("checkbox", name="Select ")).to_have_count(3)
     page.get_by_role("checkbox", name="Select all that are loaded").check()
     bar = page.get_by_role("toolbar", name="2 selected")
     bar.get_by_role("button", name="Suspend").click()

@@ -37,6 +37,7 @@ export function JobTable({ list, caption, columns: shown, ordering, onOrder, sel
         label: ({ name }) => t('list.select', { name }),
         all: {
           label: t('list.selectAll'),
+          disabled: list.loaded.length === 0,
           on: list.loaded.length > 0 && list.loaded.every(({ id }) => selected.has(id)),
           some: selected.size > 0,
           toggle: (on) => onSelect(list.loaded.map(({ id }) => id), on),

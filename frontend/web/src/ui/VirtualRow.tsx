@@ -42,16 +42,18 @@ export const Line = memo(function Line<Row>({ index, row, columns, label, on, on
 
 interface BoxProps {
   label: string;
+  disabled?: boolean;
   on: boolean;
   some?: boolean;
   onToggle: (on: boolean) => void;
 }
 
-export function Box({ label, on, some = false, onToggle }: BoxProps) {
+export function Box({ label, disabled = false, on, some = false, onToggle }: BoxProps) {
   return (
     <input
       type="checkbox"
       aria-label={label}
+      disabled={disabled}
       checked={on}
       ref={(input) => {
         if (input) input.indeterminate = some && !on;

@@ -22,7 +22,8 @@ export interface Selection<Row> {
   toggle: (row: Row, on: boolean) => void;
   /** How one row's box is called. */
   label: (row: Row) => string;
-  all: { label: string; on: boolean; some: boolean; toggle: (on: boolean) => void };
+  /** Disabled while there is no row that it could be for. */
+  all: { label: string; disabled: boolean; on: boolean; some: boolean; toggle: (on: boolean) => void };
 }
 
 interface Props<Row> {
