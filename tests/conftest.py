@@ -24,8 +24,9 @@ from tests.support import emptying, examples, template
 from tests.support.fixtures import resting_worker
 from tests.support.kept import pytest_runtest_teardown
 from tests.support.people import client_of, person
+from tests.support.pure import pytest_runtest_setup
 
-__all__ = ["pytest_runtest_teardown", "resting_worker"]
+__all__ = ["pytest_runtest_setup", "pytest_runtest_teardown", "resting_worker"]
 examples.load()
 
 

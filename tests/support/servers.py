@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from tests.support import postgres, valkey
+from tests.support import postgres, pure, valkey
 
 PACKAGES = ("tests/jobs", "tests/fleet", "tests/quotas", "tests/faults")
 _STORIES = (
@@ -24,6 +24,8 @@ FLOWS = tuple(f"tests/flows/test_{story}.py" for story in _STORIES)
 OTHERS = ("tests/attacks/test_known_errors.py", "tests/deploy/test_migrations.py")
 """What the two databases answer differently: text that cannot be stored, and indexes that are built beside writers."""
 TEMPLATE = "convoy_template"
+LEFT_OUT = tuple(f"--ignore={folder}" for folder in pure.FOLDERS)
+"""Their 2,200 tests open no database, which their setup makes sure of (`tests.support.pure`)."""
 
 
 def run(arguments: list[str]) -> int:
@@ -41,9 +43,9 @@ def run(arguments: list[str]) -> int:
 
 
 def paths(arguments: list[str]) -> list[str]:
-    """The arguments, with the packages when they name no file or folder."""
+    """The arguments; with the packages, but for what is pure, when they name no file or folder."""
     named = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
-    return arguments if named else [*arguments, *PACKAGES, *FLOWS, *OTHERS]
+    return arguments if named else [*arguments, *LEFT_OUT, *PACKAGES, *FLOWS, *OTHERS]
 
 
 def _make_template(server: str, environ: dict[str, str]) -> None:

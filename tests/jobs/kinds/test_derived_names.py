@@ -1,14 +1,11 @@
-"""A job whose pods or Services could have no name in any member is refused when it is submitted, with the limit."""
+"""A job whose pods or Services could have no name in any member is faulty, and the fault names the limit."""
 
 from pathlib import Path
 
 import pytest
 import yaml
 
-from fleet.errors import InvalidInput
 from jobs.kinds import derived_names, registry
-from jobs.models import Job
-from tests.support import books
 from tests.support.world import pytorch_job
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "docs" / "examples"
@@ -56,10 +53,3 @@ def test_it_counts_the_digits_of_the_last_replica():
 def test_it_refuses_names_that_no_service_can_have_where_services_are_made(name):
     assert "Services are named after it" in details(example("pytorchjob"), name)[0]
     assert details(example("job"), name) == []
-
-
-@pytest.mark.django_db
-def test_it_is_refused_at_submission_and_nothing_is_stored():
-    with pytest.raises(InvalidInput, match="metadata.name has 60 letters and may have at most 54"):
-        books.apply(pytorch_job("a" * 60))
-    assert not Job.objects.exists()
