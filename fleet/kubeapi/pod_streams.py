@@ -7,7 +7,6 @@ all open streams are checked together every few seconds, and streams whose calle
 import asyncio
 import logging
 import re
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from urllib.parse import parse_qs
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
+from fleet.core.open_places import OpenPlaces
 from fleet.errors import ConvoyError
 from fleet.kube.requests.status import KubeError
 from fleet.kube.resources import PODS
@@ -85,7 +85,7 @@ class Stream:
 class PodStreams:
     def __init__(self, in_thread: InThread, user_of: Callable[[Request], Any]) -> None:
         self._in_thread, self._user_of = in_thread, user_of
-        self._places: Counter[Any] = Counter()
+        self._places = OpenPlaces()
         self._open: set[Stream] = set()
         self._watch: asyncio.Task[None] | None = None
 
@@ -181,15 +181,13 @@ class PodStreams:
     def _place(self, user: Any) -> Iterator[None]:
         """Takes one of the places for open streams; refuses with 429 when there is none."""
         limits = settings.CONVOY_LIMITS.part
-        if self._places[user] >= limits.streams or self._places.total() >= limits.all_streams:
+        if not self._places.take(user, of_one=limits.streams, in_all=limits.all_streams):
             message = f"too many streams to pods are open: {limits.streams} for one user, {limits.all_streams} in all"
             raise KubeError(429, message, details={"retryAfterSeconds": 1})
-        self._places[user] += 1
         try:
             yield
         finally:
-            self._places[user] -= 1
-            self._places += Counter()
+            self._places.give_back(user)
 
     def _add(self, stream: Stream) -> None:
         self._open.add(stream)

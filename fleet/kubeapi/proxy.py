@@ -6,14 +6,16 @@ closes the member's side. Of headers only those named here pass, in either direc
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from django.conf import settings
 
+from fleet.core.open_places import OpenPlaces
 from fleet.errors import ConvoyError
 from fleet.kube.requests.status import KubeError
 from fleet.kube.server.request import Receive, Request, Scope, Send, disconnected
@@ -64,8 +66,7 @@ class Proxy:
     def __init__(self, in_thread: InThread, user_of: Callable[[Request], Any]) -> None:
         self.in_thread, self._user_of = in_thread, user_of
         self._threads = ThreadPoolExecutor(STREAMS, thread_name_prefix="proxy")
-        self._open: dict[int, int] = {}
-        self._followed: dict[int, int] = {}
+        self._open, self._followed = OpenPlaces(), OpenPlaces()
 
     async def answer(self, scope: Scope, asked: Request, receive: Receive, send: Send) -> None:
         """The answer of the cluster that the path names."""
@@ -94,11 +95,20 @@ class Proxy:
         finally:
             leaving.cancel()
 
-    def _place(self, stream: "_Stream") -> "_Place":
-        if not stream.follows:
-            return _Place(self._open, stream.user, OF_ONE, STREAMS)
-        limits = settings.CONVOY_LIMITS.part
-        return _Place(self._followed, stream.user, limits.streams, limits.all_streams)
+    @contextmanager
+    def _place(self, stream: "_Stream") -> Iterator[None]:
+        """One of the answers that may be open at once."""
+        places, of_one, in_all = self._open, OF_ONE, STREAMS
+        if stream.follows:
+            limits = settings.CONVOY_LIMITS.part
+            places, of_one, in_all = self._followed, limits.streams, limits.all_streams
+        if not places.take(stream.user, of_one=of_one, in_all=in_all):
+            limit = f"{of_one} for one user, {in_all} in all"
+            raise KubeError(429, f"too many requests to clusters are open: {limit}")
+        try:
+            yield
+        finally:
+            places.give_back(stream.user)
 
     def _admitted(self, asked: Request, name: str, call: proxying.Call) -> Admitted:
         user = self._user_of(asked)
@@ -256,24 +266,6 @@ class _Threaded:
 
     async def read(self) -> bytes:
         return bytes(await self._proxy.in_stream_thread(self._answer.read))
-
-
-class _Place:
-    """One of the answers that may be open at once."""
-
-    def __init__(self, taken: dict[int, int], user: int, of_one: int, in_all: int) -> None:
-        self._taken, self._user, self._of_one, self._in_all = taken, user, of_one, in_all
-
-    def __enter__(self) -> None:
-        if sum(self._taken.values()) >= self._in_all or self._taken.get(self._user, 0) >= self._of_one:
-            limits = f"{self._of_one} for one user, {self._in_all} in all"
-            raise KubeError(429, f"too many requests to clusters are open: {limits}")
-        self._taken[self._user] = self._taken.get(self._user, 0) + 1
-
-    def __exit__(self, *_: object) -> None:
-        self._taken[self._user] -= 1
-        if not self._taken[self._user]:
-            del self._taken[self._user]
 
 
 def _close(opened: asyncio.Future[Passing]) -> None:

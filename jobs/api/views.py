@@ -25,7 +25,7 @@ from fleet.models import EndedPod, Event, Pod
 from fleet.services.authorization import access
 from jobs import queries
 from jobs.api.inspect.history import CopySerializer, TimelineSerializer, shown
-from jobs.api.inspect.logs import LogsQuery, plain_text
+from jobs.api.inspect.logs import LogsQuery, log_of
 from jobs.api.inspect.runtime import RuntimeSerializer
 from jobs.api.inspect.stacks import StacksSerializer
 from jobs.api.listing import (
@@ -207,8 +207,8 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
         query = LogsQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         auditing.read(request, f"{job.kind}/log", job.namespace, job.name)
-        log = logs.stream(job, request.user, logs.Query(**query.validated_data))
-        return plain_text(request._request, log, partial(_may_still_read, request, job.namespace))
+        may_go_on = partial(_may_still_read, request, job.namespace)
+        return log_of(request, job, logs.Query(**query.validated_data), may_go_on)
 
     def _whole(self, job: Job) -> Any:
         return JobDetailSerializer(job, context=self.get_serializer_context()).data

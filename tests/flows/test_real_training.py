@@ -48,9 +48,9 @@ def test_it_lets_go_of_a_log_whose_reader_went_away(world, door):
     world.member("north", 4, time_scale=1.0)
     world.apply(POLICY, pytorch_job("llama", duration="10h"))
     path = f"{door[0]}/api/v1/jobs/{world.expect('llama', 'Running').uid}/logs/?follow=true"
-    world.until(lambda: logs._places._value == logs.FOLLOWERS, "the readers of earlier tests are gone")
+    world.until(lambda: not logs.following.total(), "the readers of earlier tests are gone")
     with httpx.stream("GET", path, headers={"Authorization": f"Bearer {door[1]}"}) as answer:
         lines = answer.iter_lines()
         assert next(lines)
-        assert logs._places._value == logs.FOLLOWERS - 1
-    world.until(lambda: logs._places._value == logs.FOLLOWERS, "the place is free again")
+        assert logs.following.total() == 1
+    world.until(lambda: not logs.following.total(), "the place is free again")

@@ -1,31 +1,40 @@
-"""A job's log as plain text, line by line while it is written.
+"""A job's log as plain text: read to its end, or followed while it is written.
 
-Served by the ASGI side of the web process, where a reader who goes away is noticed at once; each log that is followed takes a
-thread of a pool of its own, never one of those that answer everybody else.
+Served by the ASGI side of the web process, where a reader who goes away is noticed at once. A log that is followed is read by
+the event loop; what is read to its end takes a thread of a pool of its own, never one of those that answer everybody else.
 """
 
 import asyncio
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from threading import BoundedSemaphore
+from contextlib import suppress
+from typing import Any
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import async_to_sync, sync_to_async
+from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
 from rest_framework import serializers
+from rest_framework.request import Request
 
+from fleet.core.open_places import OpenPlaces
 from fleet.db import connections
-from fleet.errors import ConvoyError, Unavailable
-from jobs.services.inspect.logs import Log
+from fleet.errors import ConvoyError, NotFound, Unavailable
+from fleet.member.errors import MemberError
+from fleet.member.streaming.following import Following
+from jobs.models import Job
+from jobs.services.inspect import logs
+from jobs.services.inspect.logs import Log, Query, Way
 
-FOLLOWERS = 32
-"""Logs that one web process follows at a time."""
+READERS = 32
+OF_ONE = 16
+"""Logs that one web process reads to their end at a time, in all and for one user: each has a thread."""
 LOOK_AGAIN_S = 4.0
 """How often it is asked anew whether the reader may still read."""
 
-_places = BoundedSemaphore(FOLLOWERS)
-_threads = ThreadPoolExecutor(FOLLOWERS, thread_name_prefix="follow")
+reading, following = OpenPlaces(), OpenPlaces()
+_threads = ThreadPoolExecutor(READERS, thread_name_prefix="logs")
 
 
 class LogsQuery(serializers.Serializer[dict[str, object]]):
@@ -42,26 +51,46 @@ class LogsQuery(serializers.Serializer[dict[str, object]]):
     tail = serializers.IntegerField(min_value=0, max_value=1_000_000, required=False, default=None, allow_null=True)
 
 
-def plain_text(request: HttpRequest, log: Log, may_go_on: Callable[[], bool]) -> StreamingHttpResponse:
+def log_of(request: Request, job: Job, query: Query, may_go_on: Callable[[], bool]) -> StreamingHttpResponse:
+    """One pod's log for the request's user: followed by the event loop where the log goes on and there is a loop."""
+    user, plain = request.user, request._request
+    if query.follow and isinstance(plain, ASGIRequest) and (way := logs.way_to(job, user, query)):
+        return followed(plain, user.pk, way, may_go_on)
+    return plain_text(plain, user.pk, logs.stream(job, user, query), may_go_on)
+
+
+def plain_text(request: HttpRequest, user: Hashable, log: Log, may_go_on: Callable[[], bool]) -> StreamingHttpResponse:
     """Refusals that come before the first line are raised here, and become problem details.
 
     ``may_go_on`` is asked every few seconds: a token that is revoked, or a role that is taken back, ends the log.
     """
-    if not _places.acquire(blocking=False):
+    if not reading.take(user, of_one=OF_ONE, in_all=READERS):
         log.close()
-        raise Unavailable("too many logs are read at this moment: end one, or try again")
-    body = Body(log, may_go_on)
+        raise _too_many(OF_ONE, READERS)
+    body = Body(log, user, may_go_on)
     try:
         body.begin()
     except BaseException:
         body.close()
         raise
-    connections.give_back()
-    asynchronous = isinstance(request, ASGIRequest)
-    response = StreamingHttpResponse(body.follow() if asynchronous else body, content_type="text/plain; charset=utf-8")
-    response["Cache-Control"] = "no-store"
-    response["X-Accel-Buffering"] = "no"
-    return response
+    return _response(body.follow() if isinstance(request, ASGIRequest) else body)
+
+
+def followed(request: HttpRequest, user: Hashable, way: Way, may_go_on: Callable[[], bool]) -> StreamingHttpResponse:
+    """The bytes as the member sends them, or what is kept where it sends none; refusals are raised as by `plain_text`."""
+    limits = settings.CONVOY_LIMITS.part
+    if not following.take(user, of_one=limits.streams, in_all=limits.all_streams):
+        raise _too_many(limits.streams, limits.all_streams)
+    try:
+        connections.give_back()
+        answer, loop = async_to_sync(_opened)(way)
+    except BaseException as e:
+        following.give_back(user)
+        kept = way.kept() if isinstance(e, NotFound | Unavailable) else None
+        if kept is None:
+            raise
+        return plain_text(request, user, kept, may_go_on)
+    return _response(Followed(answer, loop, user, may_go_on).chunks())
 
 
 class Body:
@@ -70,10 +99,10 @@ class Body:
     Also when it is never begun: of a reader who goes away while the answer is prepared, the server drops the answer unread.
     """
 
-    def __init__(self, log: Log, may_go_on: Callable[[], bool], look_again_s: float = LOOK_AGAIN_S) -> None:
-        self._log, self._may_go_on, self._look_again_s = log, may_go_on, look_again_s
+    def __init__(self, log: Log, user: Hashable, may_go_on: Callable[[], bool]) -> None:
+        self._log, self._may_go_on = log, may_go_on
         self._first: bytes | None = None
-        self._end = weakref.finalize(self, _end, log)
+        self._end = weakref.finalize(self, _end, log, user)
 
     def begin(self) -> None:
         self._first = next(self._log, None)
@@ -85,35 +114,12 @@ class Body:
     async def follow(self) -> AsyncIterator[bytes]:
         """As iteration, with each line awaited in a thread; ends when the reader goes away or may not read any more."""
         step = sync_to_async(self._next, thread_sensitive=False, executor=_threads)
-        now = asyncio.get_running_loop().time
-        look_at = now() + self._look_again_s
-        line = asyncio.ensure_future(step())
-        try:
-            while True:
-                await asyncio.wait({line}, timeout=max(look_at - now(), 0))
-                if now() >= look_at:
-                    if not await sync_to_async(self._asked_again, thread_sensitive=False)():
-                        return
-                    look_at = now() + self._look_again_s
-                if line.done():
-                    if (text := line.result()) is None:
-                        return
-                    line = asyncio.ensure_future(step())
-                    yield text
-        finally:
-            self.close()
-            line.cancel()
-            await asyncio.gather(line, return_exceptions=True)
+        async for line in _while_allowed(step, self._may_go_on, self.close):
+            yield line
 
     def close(self) -> None:
         """Called by the server at the end, also when the reader went away; a line that is awaited is given up."""
         self._end()
-
-    def _asked_again(self) -> bool:
-        try:
-            return self._may_go_on()
-        finally:
-            connections.give_back()
 
     def _next(self) -> bytes | None:
         line, self._first = self._first, None
@@ -121,10 +127,96 @@ class Body:
             line = next(self._log, None) if line is None else line
         except ConvoyError as e:
             self._log.lines = iter(())
-            return f"convoy: {e.message}\n".encode()
+            return _last_line(e.message)
         return None if line is None else line + b"\n"
 
 
-def _end(log: Log) -> None:
+class Followed:
+    """A member's open answer; gives its place and its connection back as `Body` does, from whatever thread."""
+
+    def __init__(
+        self, answer: Following, loop: asyncio.AbstractEventLoop, user: Hashable, may_go_on: Callable[[], bool]
+    ) -> None:
+        self._answer, self._may_go_on = answer, may_go_on
+        self._end = weakref.finalize(self, _end_following, answer, loop, user)
+        self._has_ended = False
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Until the log ends, its reader goes away or may not read any more."""
+        async for chunk in _while_allowed(self._next, self._may_go_on, self._end):
+            yield chunk
+
+    async def _next(self) -> bytes | None:
+        if self._has_ended:
+            return None
+        try:
+            return await self._answer.read() or None
+        except MemberError as e:
+            self._has_ended = True
+            return _last_line(e.message)
+
+
+async def _while_allowed(
+    step: Callable[[], Awaitable[bytes | None]], may_go_on: Callable[[], bool], close: Callable[[], object]
+) -> AsyncIterator[bytes]:
+    """What ``step`` gives until it gives None, or ``may_go_on``, which is asked in a thread, says no."""
+    now = asyncio.get_running_loop().time
+    look_at = now() + LOOK_AGAIN_S
+    read = asyncio.ensure_future(step())
+    try:
+        while True:
+            await asyncio.wait({read}, timeout=max(look_at - now(), 0))
+            if now() >= look_at:
+                if not await sync_to_async(_asked_again, thread_sensitive=False)(may_go_on):
+                    return
+                look_at = now() + LOOK_AGAIN_S
+            if read.done():
+                if (text := read.result()) is None:
+                    return
+                read = asyncio.ensure_future(step())
+                yield text
+    finally:
+        close()
+        read.cancel()
+        await asyncio.gather(read, return_exceptions=True)
+
+
+def _asked_again(may_go_on: Callable[[], bool]) -> bool:
+    try:
+        return may_go_on()
+    finally:
+        connections.give_back()
+
+
+async def _opened(way: Way) -> tuple[Following, asyncio.AbstractEventLoop]:
+    """The answer belongs to the loop that has opened it."""
+    return await way.open(), asyncio.get_running_loop()
+
+
+def _response(body: Any) -> StreamingHttpResponse:
+    connections.give_back()
+    response = StreamingHttpResponse(body, content_type="text/plain; charset=utf-8")
+    response["Cache-Control"] = "no-store"
+    response["X-Accel-Buffering"] = "no"
+    return response
+
+
+def _too_many(of_one: int, in_all: int) -> Unavailable:
+    return Unavailable(
+        f"too many logs are read at this moment ({of_one} by one user, {in_all} in all): end one, or try again"
+    )
+
+
+def _last_line(message: str) -> bytes:
+    return f"convoy: {message}\n".encode()
+
+
+def _end(log: Log, user: Hashable) -> None:
     log.close()
-    _places.release()
+    reading.give_back(user)
+
+
+def _end_following(answer: Following, loop: asyncio.AbstractEventLoop, user: Hashable) -> None:
+    following.give_back(user)
+    with suppress(RuntimeError):  # the loop is closed, and with it all that is open in it
+        loop.call_soon_threadsafe(answer.close)

@@ -1,17 +1,24 @@
-"""A job's log, straight from the member that runs it; of a pod that has ended, what is kept where its member gives none."""
+"""A job's log, straight from the member that runs it; of a pod that has ended, what is kept where its member gives none.
 
+A log is read by a thread (`Log`), or followed by an event loop (`Way`).
+"""
+
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
+from urllib.parse import urlencode
 
 from fleet.core.members import log_text
 from fleet.core.members.log_text import Selection
-from fleet.errors import NotFound, Unavailable
+from fleet.errors import ConvoyError, NotFound, Unavailable
 from fleet.kube import resources
-from fleet.member.errors import MemberAway, MemberRefused
+from fleet.member import errors
+from fleet.member.errors import MemberAway, MemberError, MemberRefused
+from fleet.member.streaming.following import Following, Line
 from fleet.models import Cluster, EndedPod, Pod
 from fleet.services.logs import archive
-from fleet.services.members import impersonation, member_clients
+from fleet.services.members import impersonation, member_clients, proxying
 from jobs.core.division import shares
 from jobs.kinds import registry
 from jobs.models import Job
@@ -19,6 +26,8 @@ from jobs.models import Job
 _FEW = 50
 _SILENCE_S = 3600.0
 """How long a followed log may say nothing before the stream is given up."""
+_ANSWER_S = 30.0
+"""For the beginning of a followed log: the member asks its kubelet first."""
 
 
 class Closing(Protocol):
@@ -50,10 +59,8 @@ class Log:
     def __next__(self) -> bytes:
         try:
             return next(self.lines)
-        except MemberAway as e:
-            raise Unavailable(f"{self.pod.cluster} does not answer: {e.message}") from e
-        except MemberRefused as e:
-            raise NotFound(f"{self.pod.cluster} has no log of {self.pod.name}: {e.message}") from e
+        except (MemberAway, MemberRefused) as e:
+            raise _refusal(self.pod, e) from e
 
     def close(self) -> None:
         self.client.close()
@@ -75,6 +82,41 @@ class Query:
 _DEFAULT = Query()
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """To the log of a pod in its member. Nothing has been asked yet."""
+
+    pod: Pod
+    line: Line
+    query: Query
+
+    async def open(self) -> Following:
+        """The answer, once the member has begun it. Raises `Unavailable` and `NotFound` as `Log` does."""
+        path, params = _asked(self.pod, self.query)
+        try:
+            answer = await Following.open(
+                self.line, f"{path}?{urlencode(params)}", timeout_s=_ANSWER_S, idle_s=_SILENCE_S
+            )
+            if answer.status >= 300:
+                raise await _error(answer)
+        except MemberError as e:
+            raise _refusal(self.pod, e) from e
+        return answer
+
+    def kept(self) -> Log | None:
+        """What is kept of the log, for when the member gives none."""
+        ended = _kept(self.pod)
+        return Log(self.pod, Nothing(), _kept_lines(ended, self.query)) if ended else None
+
+
+def way_to(job: Job, user: Any, query: Query) -> Way | None:
+    """To one pod's log, for the user. None where no member can be asked, and `stream` reads what is kept."""
+    pod = _live(job, query)
+    if pod is None or (pod.cluster.state != Cluster.State.READY and _kept(pod)):
+        return None
+    return Way(pod, proxying.line_to(pod.cluster, user), query)
+
+
 def stream(job: Job, user: Any, query: Query = _DEFAULT) -> Log:
     """One pod's log for the user; by default of the primary role, from the start. The caller has to close it."""
     target = _live(job, query)
@@ -83,14 +125,36 @@ def stream(job: Job, user: Any, query: Query = _DEFAULT) -> Log:
         return Log(archive.as_row(ended), Nothing(), _kept_lines(ended, query))
     if target.cluster.state != Cluster.State.READY and (kept := _kept(target)):
         return Log(target, Nothing(), _kept_lines(kept, query))
-    params = {"follow": "true"} if query.follow else {}
-    if query.tail is not None:
-        params["tailLines"] = str(query.tail)
-    path = resources.PODS.path(target.namespace, target.name, "log")
+    path, params = _asked(target, query)
     client = member_clients.connect(member_clients.access_of(target.cluster))
     client = impersonation.in_name_of(client, target.cluster, user)
     lines = client.stream_lines(path, params, read_timeout_s=_SILENCE_S if query.follow else 30.0)
     return Log(target, client, _or_kept(lines, target, query))
+
+
+def _asked(pod: Pod, query: Query) -> tuple[str, dict[str, str]]:
+    """The path and the parameters by which the pod's member is asked."""
+    params = {"follow": "true"} if query.follow else {}
+    if query.tail is not None:
+        params["tailLines"] = str(query.tail)
+    return resources.PODS.path(pod.namespace, pod.name, "log"), params
+
+
+async def _error(answer: Following) -> MemberError:
+    """What the member says instead of a log, whose answer is closed."""
+    try:
+        async with asyncio.timeout(_ANSWER_S):
+            return errors.from_answer(answer.status, await answer.read())
+    except TimeoutError:
+        return errors.from_answer(answer.status, b"")
+    finally:
+        answer.close()
+
+
+def _refusal(pod: Pod, error: MemberError) -> ConvoyError:
+    if isinstance(error, MemberRefused):
+        return NotFound(f"{pod.cluster} has no log of {pod.name}: {error.message}")
+    return Unavailable(f"{pod.cluster} does not answer: {error.message}")
 
 
 def _or_kept(lines: Iterator[bytes], pod: Pod, query: Query) -> Iterator[bytes]:

@@ -8,6 +8,9 @@ from django.test import AsyncRequestFactory
 from jobs.api.inspect import logs
 from jobs.services.inspect.logs import Log
 
+ADA = 1
+"""Her number."""
+
 
 class Client:
     """What a log needs of its client."""
@@ -20,11 +23,11 @@ class Client:
 
 
 def test_it_gives_its_place_back_when_the_server_drops_the_answer_unread() -> None:
-    client, places = Client(), logs._places._value
+    client = Client()
     log = Log(None, client, iter([b"one"]))  # type: ignore[arg-type]  # what a log needs of its pod and client
-    answer = logs.plain_text(AsyncRequestFactory().get("/"), log, lambda: True)
-    assert logs._places._value == places - 1
+    answer = logs.plain_text(AsyncRequestFactory().get("/"), ADA, log, lambda: True)
+    assert logs.reading.total() == 1
     del answer, log
     gc.collect()
-    assert logs._places._value == places
+    assert logs.reading.total() == 0
     assert client.closed.is_set()
