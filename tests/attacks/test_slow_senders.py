@@ -11,7 +11,7 @@ from uvicorn import Config, Server
 from deploy.config.http import Protocol
 
 HEAD_S, BODY_S = 0.3, 0.6
-PATIENCE_S = 20
+PATIENCE_S = 60
 """Far beyond the bounds: what is not hung up on fails here."""
 ENDLESS = {
     "nothing at all": b"",

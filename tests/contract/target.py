@@ -37,7 +37,7 @@ class Target:
         sent = {"Authorization": f"Bearer {self.access.token}", **headers}
         with urllib3.PoolManager(ca_cert_data=self.access.ca_pem) as pool:
             answer = pool.request(
-                "GET", self.access.server + path, fields=query, headers=sent, retries=False, timeout=10
+                "GET", self.access.server + path, fields=query, headers=sent, retries=False, timeout=60
             )
         return answer.data.decode()
 
@@ -46,11 +46,11 @@ class Target:
         sent = {"Authorization": f"Bearer {self.access.token}", "Content-Type": "application/json"}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
         with urllib3.PoolManager(ca_cert_data=self.access.ca_pem) as pool:
-            answer = pool.request(method, self.access.server + path, body=body, headers=sent, retries=False, timeout=10)
+            answer = pool.request(method, self.access.server + path, body=body, headers=sent, retries=False, timeout=60)
         return answer.status, json.loads(answer.data)
 
 
-def until(found: Callable[[], T], seconds: float = 20.0) -> T:
+def until(found: Callable[[], T], seconds: float = 60.0) -> T:
     """The first true answer; asked again and again."""
     end = time.monotonic() + seconds
     while not (answer := found()):

@@ -18,7 +18,7 @@ def told(target: Target, method: str, path: str, body: bytes, kind: str = "appli
     headers = {"Authorization": f"Bearer {target.access.token}", "Content-Type": kind}
     with urllib3.PoolManager(ca_cert_data=target.access.ca_pem) as pool:
         answer = pool.request(
-            method, target.access.server + path, body=body, headers=headers, retries=False, timeout=10
+            method, target.access.server + path, body=body, headers=headers, retries=False, timeout=60
         )
     assert answer.status < 300, answer.data
     return answer.headers.getlist("warning")

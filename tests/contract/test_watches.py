@@ -90,7 +90,7 @@ def listening(target: Target, path: str, since: str, **params: str) -> Iterator[
     """What a watch tells, as it tells it; the watch ends with its client."""
     events: list[WatchEvent] = []
     client = MemberClient(target.access)
-    watching = client.watch(path, resource_version=since, timeout_s=30, params=params)
+    watching = client.watch(path, resource_version=since, timeout_s=120, params=params)
 
     def read() -> None:
         with suppress(MemberAway):  # it was closed
@@ -100,7 +100,7 @@ def listening(target: Target, path: str, since: str, **params: str) -> Iterator[
     thread.start()
     yield events
     client.close()
-    thread.join(10)
+    thread.join(60)
 
 
 def test_it_resumes_after_the_last_version_seen(target: Target, namespace: str) -> None:
@@ -174,7 +174,7 @@ def test_only_the_first_table_of_a_watch_names_its_columns(target: Target, names
 
 def test_it_tells_what_happens_while_it_waits(target: Target, namespace: str) -> None:
     core, watcher = CoreV1Api(target.api), watch.Watch()
-    stream = watcher.stream(core.list_namespaced_config_map, namespace, timeout_seconds=10)
+    stream = watcher.stream(core.list_namespaced_config_map, namespace, timeout_seconds=120)
     with ThreadPoolExecutor(1) as pool:
         made = pool.submit(target.member.create, CONFIG_MAPS.path(namespace), config_map("late"))
         names = (event["object"].metadata.name for event in stream)

@@ -74,7 +74,7 @@ def test_it_shows_the_stacks_of_a_hang_and_again_when_a_signal_asks():
             process.send_signal(signal.SIGUSR1)
     finally:
         process.kill()
-        process.wait(30)
+        process.wait(60)
 
 
 def looks(watch: Watch, *moments: float) -> list[str]:

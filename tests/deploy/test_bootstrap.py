@@ -172,7 +172,7 @@ def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
     ready = context.Event()
     holder = context.Process(target=hold, args=(tmp_path / "lock", ready))
     holder.start()
-    assert ready.wait(10)
+    assert ready.wait(60)
     assert locks.is_held(tmp_path / "lock")
     holder.kill()
     holder.join()

@@ -68,7 +68,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
     wait(made.said)
     yield made
     made.process.terminate()
-    made.process.wait(20)
+    made.process.wait(60)
 
 
 def test_it_is_the_supervisors_child_with_arguments_and_an_environment_of_its_own(running: Running) -> None:
@@ -120,12 +120,12 @@ def test_a_caller_that_waits_its_turn_is_not_connected_yet(tmp_path: Path) -> No
             listening.settimeout(0.3)
             with pytest.raises(TimeoutError):
                 listening.accept()
-        listening.settimeout(10)
+        listening.settimeout(60)
         line, _ = listening.accept()
         with line:
             _, files, _, _ = socket.recv_fds(line, 64 * 1024, 2)
             line.sendall(b"7")
-        caller.join(10)
+        caller.join(60)
     for each in files:
         os.close(each)
     assert asked == [7]

@@ -39,7 +39,7 @@ def preloaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     wait(door.exists)
     yield home
     process.terminate()
-    process.wait(20)
+    process.wait(60)
 
 
 def printed(home: Home, *argv: str, may_fork: bool = True) -> str:

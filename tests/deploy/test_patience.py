@@ -25,7 +25,7 @@ from deploy.bootstrap.running import ChildState
 from deploy.supervisor import processes
 from deploy.supervisor.liveness import Effort
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 def wait(condition: Callable[[], object]) -> None:

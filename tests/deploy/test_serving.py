@@ -49,7 +49,7 @@ def test_it_answers_with_the_time_of_the_answer_and_ends_when_asked_to() -> None
         assert answer.read() == b"hello"
         assert abs(parsedate_to_datetime(answer.headers["date"]).timestamp() - time.time()) < 30
         os.kill(process.pid, signal.SIGTERM)
-        process.wait(30)
+        process.wait(60)
 
 
 def test_another_thread_ends_it() -> None:
@@ -60,5 +60,5 @@ def test_another_thread_ends_it() -> None:
         while not server.started:
             assert thread.is_alive()
         server.should_exit = True
-        thread.join(30)
+        thread.join(60)
         assert not thread.is_alive()

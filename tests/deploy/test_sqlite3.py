@@ -69,9 +69,9 @@ def test_a_writer_waits_until_the_one_before_has_committed(
         begin(first)
         pool.submit(began.set)
         later: Future[None] = pool.submit(write, second)
-        assert began.wait(10) and count(first) == 0 and not later.done()
+        assert began.wait(60) and count(first) == 0 and not later.done()
         end(first)
-        later.result(10)
+        later.result(60)
     assert count(first) == 1
 
 

@@ -20,7 +20,7 @@ from deploy.supervisor import backoff, broker, probes, processes
 from deploy.supervisor.backoff import Backoff
 from deploy.supervisor.logfile import LogFile
 
-DEADLINE_S = 20.0
+DEADLINE_S = 90.0
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path

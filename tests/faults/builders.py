@@ -37,7 +37,7 @@ class Killer:
 
     def close(self) -> None:
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(60)
 
 
 def recover(work: Work) -> None:

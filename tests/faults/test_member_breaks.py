@@ -59,7 +59,7 @@ def test_it_runs_every_job_once_on_a_member_that_errs_and_hangs_up(world):
     north.faults.error_rate, north.faults.reset_rate = 0.2, 0.2
     names = [f"job-{i}" for i in range(12)]
     world.apply(POLICY, *(pytorch_job(name, workers=0, duration="5s") for name in names))
-    world.until(lambda: Job.objects.filter(state="Succeeded").count() == 12, "all have succeeded", patience_s=60)
+    world.until(lambda: Job.objects.filter(state="Succeeded").count() == 12, "all have succeeded")
     assert set(Job.objects.values_list("attempt", flat=True)) == {1}
     north.faults.error_rate = north.faults.reset_rate = 0.0
     assert sorted(world.copies()["north"]) == sorted(names)
@@ -67,9 +67,10 @@ def test_it_runs_every_job_once_on_a_member_that_errs_and_hangs_up(world):
 
 def test_it_follows_on_after_a_watch_went_stale(world):
     north = world.member("north", 8)
-    world.apply(POLICY, pytorch_job("llama", duration="60s"))
+    world.apply(POLICY, pytorch_job("llama", duration="10h"))
     world.expect("llama", "Running")
     north.faults.stale_watch = True
+    world.finish("llama")
     world.until(lambda: all(p["status"]["phase"] == "Succeeded" for p in world.pods("north")), "it ends unseen")
     north.faults.stale_watch = False
     world.expect("llama", "Succeeded")
@@ -116,10 +117,11 @@ def test_it_leaves_alone_what_another_fleet_made_in_the_same_member(world):
 
 def test_it_wakes_a_waiting_gang_by_the_event_alone(unswept):
     unswept.member("north", 4)
-    unswept.apply(POLICY, pytorch_job("first", workers=3, duration="40s"))
+    unswept.apply(POLICY, pytorch_job("first", workers=3, duration="10h"))
     unswept.expect("first", "Running")
     unswept.apply(pytorch_job("second", workers=3))
     unswept.until(lambda: (unswept.job("second").reason or {}).get("code") == "NoClusterFits", "second waits")
+    unswept.finish("first")
     unswept.expect("second", "Running", on="north")
 
 

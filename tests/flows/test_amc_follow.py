@@ -33,7 +33,7 @@ def test_it_tells_what_happened_between_its_list_and_its_watch(world, admin, tmp
         create(world.clients["north"])
     names, asked = ([selected], {}) if isinstance(selected, str) else ([], selected)
     with served(tmp_path) as kubectl:
-        fleet = Fleet(kubeconfig.find(str(kubectl.as_user("ada").file)), timeout_s=10)
+        fleet = Fleet(kubeconfig.find(str(kubectl.as_user("ada").file)), timeout_s=120)
         follower = _Follower(fleet.member("north"), "configmaps", names, "default", asked)
         found, _ = follower.list_changes()
         happens(world.clients["north"])

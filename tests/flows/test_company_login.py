@@ -58,7 +58,7 @@ def printed_address(process: subprocess.Popen[str]) -> str:
     text = ""
     while "/login?" not in text or not text.endswith("\n"):
         line = process.stderr.readline()
-        assert line, process.wait(10)
+        assert line, process.wait(60)
         text += line
     return next(word for word in text.split() if "/login?" in word)
 

@@ -75,11 +75,12 @@ def test_it_neither_kills_nor_repeats_jobs_of_a_queue_whose_cluster_was_away(wor
     world.member("north", 4, time_scale=1.0)
     trees.apply(QUOTAS, by="system", now=timezone.now())
     through_queue = FAILOVER.replace("  propagateDeps", "  suspension: {scheduling: true}\n  propagateDeps")
-    world.apply(through_queue, pytorch_job("llama", duration="10h"), pytorch_job("bert", workers=0, duration="10s"))
+    world.apply(through_queue, pytorch_job("llama", duration="10h"), pytorch_job("bert", workers=0, duration="10h"))
     world.expect("llama", "Running")
     world.expect("bert", "Running")
     world.members["north"].faults.away = True
     world.expect("llama", "Queued"), world.expect("bert", "Queued")
+    world.finish("bert")
     inside = MemberClient(world.members["north"]._server.inner_access())
     bert = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/bert"
     world.until(lambda: "Succeeded" in str(inside.get(bert)["status"]), "bert has ended unseen")

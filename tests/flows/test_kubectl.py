@@ -36,7 +36,7 @@ def test_it_runs_the_seeds_session(world, ada):
 def test_it_waits_for_the_end_of_a_job(world, ada):
     ada.says("apply", "-f", "-", given=POLICY)
     ada.says("apply", "-f", "-", given=pytorch_job("llama", duration="20s"))
-    assert "condition met" in ada.says("wait", "--for=condition=Succeeded", "pytorchjob/llama", "--timeout=25s")
+    assert "condition met" in ada.says("wait", "--for=condition=Succeeded", "pytorchjob/llama", "--timeout=115s")
 
 
 def test_it_shows_changes_as_they_come(world, ada):
@@ -49,5 +49,5 @@ def test_it_shows_changes_as_they_come(world, ada):
         world.until(lambda: ["MODIFIED", "llama", "Running"] in lines, "the watch shows the job running")
         ada.says("delete", "pytorchjob", "llama")
         world.until(lambda: ["DELETED", "llama"] in [line[:2] for line in lines], "the watch shows the job gone")
-    reader.join(10)
+    reader.join(60)
     assert lines[0][:2] == ["ADDED", "llama"]

@@ -38,7 +38,7 @@ def told(api) -> Told:
 
     def listen(name: str, call, *args: str, **asked: str) -> None:
         with suppress(HTTPError):  # as the server ends with the test
-            for each in Watch().stream(call, *args, timeout_seconds=60, **asked):
+            for each in Watch().stream(call, *args, timeout_seconds=300, **asked):
                 found[name].append((each["type"], each["raw_object"]["metadata"]["name"]))
 
     def start(name: str, *args, **asked: str) -> None:

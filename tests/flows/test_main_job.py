@@ -11,11 +11,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_it_runs_a_gang_on_exactly_one_member_and_follows_it_to_its_end(world):
     for name in ("north", "south"):
         world.member(name, 8)
-    world.apply(POLICY, pytorch_job("llama", duration="20s"))
+    world.apply(POLICY, pytorch_job("llama", duration="10h"))
     job = world.expect("llama", "Running")
     home, other = str(job.cluster), {"north": "south", "south": "north"}[str(job.cluster)]
     assert world.copies() == {home: ["llama"], other: []}
     assert len(world.pods(home)) == 3 and world.pods(other) == []
+    world.finish("llama")
     world.expect("llama", "Succeeded")
 
 

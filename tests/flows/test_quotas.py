@@ -26,11 +26,12 @@ def code(world, name):
 def test_it_runs_one_job_at_a_time_of_a_queue_with_max_jobs_1(unswept, policy):
     unswept.member("north", 8)
     apply_tree(leaf("child-2", "default", max={JOBS: 1}))
-    unswept.apply(policy, pytorch_job("first", duration="40s"), pytorch_job("second", duration="10h"))
+    unswept.apply(policy, pytorch_job("first", duration="10h"), pytorch_job("second", duration="10h"))
     unswept.expect("first", "Running")
     unswept.until(lambda: code(unswept, "second") == "MaxJobsReached", "second is told why it waits")
     quota = unswept.job("second").reason["quota"]
     assert (quota["path"], quota["resource"], quota["used"], quota["max"]) == ("root/child-2", JOBS, 1, 1)
+    unswept.finish("first")
     unswept.expect("second", "Running")
     assert Job.objects.filter(charge__isnull=False).count() == 1
 

@@ -56,9 +56,15 @@ def test_pods_follow_the_size_and_what_they_used_is_free_for_others(world):
 def test_a_batch_job_runs_more_at_a_time_and_ends(world):
     world.member("north", 8)
     body = yaml.safe_load(batch("shards", 2, 6))
-    body["spec"]["template"]["metadata"] = {"annotations": {"convoy.dev/duration": "60s"}}
+    body["spec"]["template"]["metadata"] = {"annotations": {"convoy.dev/duration": "10h"}}
     world.apply(POLICY, yaml.safe_dump(body))
     world.expect("shards", "Running")
     resize(world, "shards", 6)
     world.until(lambda: Pod.objects.filter(phase="Running").count() > 2, "more than two run at a time")
-    assert world.expect("shards", "Succeeded").charge is None
+
+    def has_ended() -> bool:
+        world.finish("shards")
+        return world.job("shards").state == "Succeeded"
+
+    world.until(has_ended, "all six have succeeded")
+    assert world.job("shards").charge is None

@@ -110,7 +110,7 @@ def test_it_runs_by_a_runtime_of_its_own_and_leaves_that_of_the_member_alone(wor
     world.member("north", 8)
     client = world.clients["north"]
     theirs = client.create(CLUSTER_TRAINING_RUNTIMES.path(), yaml.safe_load(of_nodes(7)))
-    world.apply(POLICY, RUNTIME, TRAINJOB)
+    world.apply(POLICY, RUNTIME.replace("duration: 20s", "duration: 10h"), TRAINJOB)
     world.expect("bert-torch", "Running", on="north")
     copy = client.get(TRAIN_JOBS.path("default", "bert-torch"))
     assert copy["spec"]["runtimeRef"]["kind"] == "TrainingRuntime" and RESOLVED not in copy
@@ -118,6 +118,7 @@ def test_it_runs_by_a_runtime_of_its_own_and_leaves_that_of_the_member_alone(wor
     env = {e["name"]: e.get("value") for e in world.pods("north")[0]["spec"]["containers"][0]["env"]}
     assert (env["PET_NNODES"], env["PET_NPROC_PER_NODE"]) == ("3", "1")
     assert env["PET_MASTER_ADDR"] == "bert-torch-node-0-0.bert-torch"
+    world.finish("bert-torch")
     world.expect("bert-torch", "Succeeded")
     conditions = {c["type"]: c["status"] for c in world.job("bert-torch").status["conditions"]}
     assert conditions == {"Complete": "True"}

@@ -30,10 +30,12 @@ pytestmark = [pytest.mark.processes, pytest.mark.xdist_group("up")]
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     product = Product(tmp_path_factory.mktemp("up") / "home")
-    started = product.manage("up", "--detach", "--empty")
-    assert started.returncode == 0, started.stdout + started.stderr
-    yield product
-    product.manage("down")
+    try:
+        started = product.manage("up", "--detach", "--empty")
+        assert started.returncode == 0, started.stdout + started.stderr
+        yield product
+    finally:
+        product.manage("down")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

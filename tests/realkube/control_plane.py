@@ -84,7 +84,7 @@ class Etcd:
 
     def _call(self, call: str, body: dict) -> dict:
         url = f"{self.url}/v3/kv/{call}"
-        with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=10) as answer:
+        with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=60) as answer:
             return json.load(answer)
 
 

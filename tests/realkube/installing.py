@@ -68,7 +68,7 @@ class Installed:
             yield log
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ class Line:
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._stopped.set)
-        self._thread.join(5)
+        self._thread.join(60)
 
     def cut(self) -> None:
         """Ends every connection, and each new one at once."""

@@ -71,7 +71,7 @@ class StreamKubelet:
     def stop(self) -> None:
         self._server.should_exit = True
         self._server.force_exit = True
-        self._thread.join(5)
+        self._thread.join(60)
 
     async def _answer(self, scope, receive, send) -> None:
         _, verb, namespace, name, *container = scope["path"].split("/")

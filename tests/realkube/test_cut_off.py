@@ -24,13 +24,13 @@ from tests.realkube.installing import installed
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = [*needs_realkube, pytest.mark.django_db(transaction=True)]
-PATIENCE_S = 90.0
+PATIENCE_S = 180.0
 
 
 @pytest.fixture(autouse=True)
 def short_times(settings, monkeypatch):
-    """The job leaves 20 s after the last renewal."""
-    settings.CONVOY_MEMBERS = replace(settings.CONVOY_MEMBERS, fence_s=6)
+    """The job leaves 26 s after the last renewal; an agent of a busy machine may answer seconds late."""
+    settings.CONVOY_MEMBERS = replace(settings.CONVOY_MEMBERS, fence_s=10)
     monkeypatch.setattr(fence, "_MARGIN", timedelta(seconds=10))
 
 
@@ -42,7 +42,7 @@ def renewing() -> Iterator[None]:
     def renew() -> None:
         while not stop.wait(0.5):
             for thread in agents.start(timezone.now()):
-                thread.join(20)
+                thread.join(60)
         connections.close_all()
 
     thread = threading.Thread(target=renew, daemon=True)
@@ -51,7 +51,7 @@ def renewing() -> Iterator[None]:
         yield
     finally:
         stop.set()
-        thread.join(20)
+        thread.join(60)
 
 
 def has_agent(name: str) -> bool:
@@ -88,13 +88,17 @@ def test_a_copy_that_is_cut_off_stops_before_another_one_runs_and_is_removed_whe
             real.world.expect("llama", "Running", on="north")
             assert Work.objects.get().fenced
             real.join("south")
-            north.line.cut()
-            second = real.world.expect("llama", "Running", on="south", patience_s=PATIENCE_S)
-            stopped = real.copy("north", "llama")
-            assert stopped["spec"]["runPolicy"]["suspend"] is True and not real.pods("north")
-            stopped_at = datetime.fromisoformat(stopped["metadata"]["annotations"][fence.STOPPED])
-            assert stopped_at < Work.objects.get(attempt=2).applied_at
-            north.line.mend()
+            real.world.until(lambda: has_agent("north"), "the agent answers the last renewals", patience_s=PATIENCE_S)
+        # None is tried between the cut and the moment at which the fleet notices it: those would not be answered.
+        assert agents.of(Cluster.objects.get(name="north")).is_answered
+        north.line.cut()
+        second = real.world.expect("llama", "Running", on="south", patience_s=PATIENCE_S)
+        stopped = real.copy("north", "llama")
+        assert stopped["spec"]["runPolicy"]["suspend"] is True and not real.pods("north")
+        stopped_at = datetime.fromisoformat(stopped["metadata"]["annotations"][fence.STOPPED])
+        assert stopped_at < Work.objects.get(attempt=2).applied_at
+        north.line.mend()
+        with renewing():
             real.world.until(lambda: real.clusters_with("llama") == ["south"], "one copy is left")
             assert real.world.expect("llama", "Running").attempt == second.attempt == 2
         assert Attempt.objects.get(number=1).outcome == "Lost"

@@ -48,7 +48,7 @@ def join(member: RealMember) -> Cluster:
 
 def tend(now=None) -> None:
     for thread in member_tokens.start(now or timezone.now()):
-        thread.join(30)
+        thread.join(60)
 
 
 def claims(token: str) -> dict:

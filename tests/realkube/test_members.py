@@ -65,12 +65,13 @@ def test_it_sees_a_node_that_is_cordoned_and_one_that_loses_its_gpus(real):
 
 def test_it_runs_a_gang_to_its_end(real):
     real.join("north")
-    real.apply(POLICY, pytorch_job("llama", workers=3, gpus=2, duration="60s"))
+    real.apply(POLICY, pytorch_job("llama", workers=3, gpus=2, duration="10h"))
     real.world.expect("llama", "Running", on="north")
     pods = real.pods("north")
     assert len({pod["metadata"]["name"] for pod in pods}) == 4
     assert sorted(pod["spec"]["nodeName"] for pod in pods) == ["north-pool0-0"] * 2 + ["north-pool1-0"] * 2
     real.world.until(lambda: not Hold.objects.filter(released_at__isnull=True).exists(), "the pods are counted")
+    real.finish("llama")
     assert real.world.expect("llama", "Succeeded").attempt == 1
     laws.terminal_holds_nothing()
 
@@ -145,9 +146,10 @@ def test_it_goes_on_with_the_copy_of_a_member_that_returns_before_another_place_
 
 def test_it_believes_a_copy_that_succeeded_while_its_member_was_away(real):
     north = real.join("north")[0]
-    real.apply(FAILOVER, pytorch_job("llama", workers=0, duration="60s"))
+    real.apply(FAILOVER, pytorch_job("llama", workers=0, duration="10h"))
     real.world.expect("llama", "Running")
     north.line.cut()
+    real.finish("llama")
     real.world.until(lambda: "Succeeded" in str(real.copy("north", "llama").get("status")), "it has ended unseen")
     north.line.mend()
     assert real.world.expect("llama", "Succeeded").attempt == 1

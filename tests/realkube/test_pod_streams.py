@@ -69,7 +69,7 @@ def test_commands_and_ports_pass_through_a_real_api_server(ada):
         threading.Thread(target=there.serve_forever, daemon=True).start()
         with ada.running("port-forward", "pod/a", f":{there.server_port}") as forwarding:
             port = re.search(r"127\.0\.0\.1:(\d+)", forwarding.stdout.readline())[1]
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:
                 assert answer.status == 200
         there.shutdown()
 

@@ -107,7 +107,7 @@ def supervising(member: RealMember, home: Path) -> Iterator[Path]:
         yield log
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def elastic(least: int) -> Object:

@@ -63,7 +63,7 @@ spec:
             spec:
               backoffLimit: 0
               template:
-                metadata: {annotations: {convoy.dev/duration: 60s}}
+                metadata: {annotations: {convoy.dev/duration: 100h}}
                 spec:
                   containers:
                     - name: node
@@ -109,7 +109,7 @@ def conditions(real: RealWorld) -> dict[str, str]:
 
 def test_it_runs_one_to_its_end_and_leaves_nothing(real):
     north = real.join("north")[0]
-    real.apply(POLICY, RUNTIME, TRAINJOB)
+    real.apply(POLICY, RUNTIME.replace("duration: 20s", f"duration: {LONG}"), TRAINJOB)
     job = real.world.expect(NAME, "Running", on="north")
     copy, beside = real.copy("north", NAME, TRAIN_JOBS), real.copy("north", NAME, TRAINING_RUNTIMES)
     assert copy["spec"]["runtimeRef"] == {"apiGroup": TRAIN_JOBS.group, "kind": "TrainingRuntime", "name": NAME}
@@ -119,6 +119,7 @@ def test_it_runs_one_to_its_end_and_leaves_nothing(real):
     assert pods_by_gpus(real, "north") == [1, 1, 1]
     real.world.until(lambda: (real.world.job(NAME).status or {}).get("jobsStatus"), "the counts are followed")
     assert real.world.job(NAME).status["jobsStatus"][0]["name"] == "node"
+    real.finish(NAME)
     real.world.expect(NAME, "Succeeded")
     assert conditions(real) == {"Complete": "True"}
     laws.terminal_holds_nothing()
@@ -143,6 +144,7 @@ def test_its_size_is_that_of_the_template_where_it_says_nothing(real):
     beside = real.copy("north", NAME, TRAINING_RUNTIMES)
     assert is_kept(beside["spec"], real.world.job(NAME).manifest[RESOLVED]["runtime"])
     assert real.copy("north", NAME, JOB_SETS)["metadata"]["labels"]["team"] == "vision"
+    real.finish(NAME)
     real.world.expect(NAME, "Succeeded")
 
 

@@ -98,7 +98,7 @@ def truths(client: MemberClient, name: str, resource: Resource = PYTORCH_JOBS) -
     return [c["type"] for c in status.get("conditions") or [] if c["status"] == "True"]
 
 
-def until(true: Callable[[], object], seconds: float = 20.0) -> None:
+def until(true: Callable[[], object], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not happen in time"

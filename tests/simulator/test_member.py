@@ -43,9 +43,9 @@ def group(name: str, need: int) -> dict:
 def test_it_runs_a_training_job_to_its_end(north: PAIR) -> None:
     _, client = north
     submit(client, pytorch_job(duration="20s"))
-    expect(client, "llama", "Running")
     expect(client, "llama", "Succeeded")
     job = client.get(PYTORCH_JOBS.path(NAMESPACE, "llama"))
+    assert [each["type"] for each in job["status"]["conditions"]] == ["Created", "Running", "Succeeded"]
     assert job["status"]["replicaStatuses"] == {"Master": {"succeeded": 1}, "Worker": {"succeeded": 2}}
     assert len(client.list(SERVICES.path(NAMESPACE), {"labelSelector": "training.kubeflow.org/job-name"})["items"]) == 3
     until(lambda: set(phases(client).values()) == {"Succeeded"})
@@ -164,11 +164,13 @@ def test_it_loses_the_pods_of_a_node_and_gets_the_node_back(north: PAIR) -> None
 
 def test_it_goes_on_while_its_api_is_away(north: PAIR) -> None:
     made, client = north
-    submit(client, pytorch_job(duration="30s"))
+    submit(client, pytorch_job())
     expect(client, "llama", "Running")
     made.disturb(parse(["away"]))
     with pytest.raises(MemberAway):
         client.list(PODS.path())
+    for name in ("llama-worker-1", "llama-worker-0", "llama-master-0"):
+        made.disturb(parse(["crash-pod", f"{NAMESPACE}/{name}", "0"]))
     made.disturb(parse(["back"]))
     expect(client, "llama", "Succeeded")
 
@@ -207,11 +209,11 @@ def test_it_refuses_faults_that_hit_nothing(north: PAIR) -> None:
 
 
 def test_it_resumes_where_it_was_after_a_restart(tmp_path: Path) -> None:
-    with member(tmp_path, time_scale=20.0) as made, calling(made) as client:
-        submit(client, pytorch_job(duration="60s"))
+    with member(tmp_path, time_scale=1.0) as made, calling(made) as client:
+        submit(client, pytorch_job(duration="1h"))
         expect(client, "llama", "Running")
         before = client.get(PODS.path(NAMESPACE, "llama-master-0"))
-    with member(tmp_path, time_scale=20.0) as again, calling(again) as client:
+    with member(tmp_path, time_scale=3600.0) as again, calling(again) as client:
         expect(client, "llama", "Succeeded")
         after = client.get(PODS.path(NAMESPACE, "llama-master-0"))
     assert after["metadata"]["uid"] == before["metadata"]["uid"]

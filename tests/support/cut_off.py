@@ -38,7 +38,7 @@ class CutOff:
     def renew(self) -> None:
         """The fleet renews what is due."""
         for thread in agents.start(self.now):
-            thread.join(20)
+            thread.join(60)
 
     def live(self, until: float, *, agent: bool = True) -> None:
         """Fleet and agent do what they do every few seconds."""

@@ -1,14 +1,20 @@
-"""How many random examples a law is tried with: a few in each test run, many in ``make check-full``."""
+"""How many random examples a law is tried with: a few in each test run, many in ``make check-full``.
+
+Those of a test run are the same each time, so that a change fails by what it changed; new ones are tried by ``make check-full``.
+How long it takes to draw them says nothing about the law.
+"""
 
 import os
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 QUICK = 25
 IS_FULL = os.environ.get("CONVOY_HYPOTHESIS") == "full"
 
-settings.register_profile("full", max_examples=100, deadline=None)
-settings.register_profile("quick", max_examples=QUICK, deadline=None)
+SLOW = (HealthCheck.too_slow,)
+
+settings.register_profile("full", max_examples=100, deadline=None, suppress_health_check=SLOW)
+settings.register_profile("quick", max_examples=QUICK, deadline=None, suppress_health_check=SLOW, derandomize=True)
 
 
 def load() -> None:

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 COMMAND = "frontend.cli.main"
 LONGEST = 2**20
 """Bytes of a request: arguments and environment."""
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 @dataclass

@@ -120,7 +120,7 @@ def http2_server(
     server = Http2Server(home, answer, alpn=alpn)
     thread = threading.Thread(target=server.loop.run_forever, daemon=True)
     thread.start()
-    asyncio.run_coroutine_threadsafe(server.start(), server.loop).result(10)
+    asyncio.run_coroutine_threadsafe(server.start(), server.loop).result(60)
     yield server
     server.loop.call_soon_threadsafe(server.loop.stop)
-    thread.join(5)
+    thread.join(60)

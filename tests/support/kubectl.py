@@ -72,7 +72,7 @@ def client_of(kubeconfig: Path) -> MemberClient:
     known = yaml.safe_load(kubeconfig.read_text())
     cluster, user = known["clusters"][0]["cluster"], known["users"][0]["user"]
     authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
-    return MemberClient(Access(cluster["server"], authority, user["token"]), timeout_s=30)
+    return MemberClient(Access(cluster["server"], authority, user["token"]), timeout_s=PATIENCE_S)
 
 
 @contextmanager
@@ -109,4 +109,4 @@ def served(home: Path) -> Iterator[Kubectl]:
             time.sleep(0.01)
         yield Kubectl(home, door.getsockname()[1], running.server_state.tasks)
         running.should_exit = True
-        thread.join(10)
+        thread.join(60)

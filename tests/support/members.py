@@ -17,8 +17,10 @@ from fleet.services.clusters import clusters
 from simulator.apiserver import ApiServer
 from tests.support.kubectl import Person
 
+PATIENCE_S = 60.0
 
-def eventually(condition: Callable[[], Any], within_s: float = 8.0) -> Any:
+
+def eventually(condition: Callable[[], Any], within_s: float = PATIENCE_S) -> Any:
     """What the condition returns once it is true; fails when it does not become true in time."""
     deadline = time.monotonic() + within_s
     while not (found := condition()):

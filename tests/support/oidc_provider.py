@@ -53,7 +53,7 @@ def started(home: Path) -> Iterator[Running]:
         yield Running(ready.read_text())
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def _serve(home: Path) -> None:

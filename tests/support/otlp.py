@@ -52,7 +52,7 @@ def collector() -> Iterator[Collector]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(10)
+        thread.join(60)
 
 
 class _Handler(BaseHTTPRequestHandler):

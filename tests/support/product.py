@@ -11,7 +11,7 @@ from typing import Any
 from deploy.bootstrap import ports, running
 from deploy.bootstrap.home import ROOT, Home
 
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
 
 
 class Product:
@@ -26,7 +26,7 @@ class Product:
         env |= {"CONVOY_HOME": str(self.home.path), "CONVOY_PORT": str(self.port)}
         env["CONVOY_KUBE_PORT"] = str(self.kube_port)
         command = [sys.executable, str(ROOT / "manage.py"), *argv]
-        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=180, check=False)
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, check=False)
 
     def children(self) -> dict[str, running.ChildState]:
         return {row.name: row for row in running.children(running.state(self.home))}

@@ -114,7 +114,7 @@ class Rush:
             time.sleep(0.2)
         self._stop.set()
         for thread in self._threads:
-            thread.join(30)
+            thread.join(60)
         return held
 
     def _loop(self, name: str, step: Callable[[], object]) -> None:

@@ -13,7 +13,7 @@ from deploy.bootstrap import ports
 from deploy.supervisor import broker
 from deploy.supervisor.probes import Probe
 
-_STARTS_S = 20.0
+_STARTS_S = 60.0
 
 
 @contextmanager

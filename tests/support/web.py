@@ -30,7 +30,7 @@ def served(port: int = 0) -> Iterator[int]:
             time.sleep(0.01)
         yield door.getsockname()[1]
         server.should_exit = True
-        thread.join(10)
+        thread.join(60)
 
 
 def _bind(door: socket.socket, *ports: int) -> None:

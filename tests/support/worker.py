@@ -17,7 +17,7 @@ from django.conf import settings
 from deploy.config import filebroker
 from deploy.config.celery import app
 
-ENDS_S = 20.0
+ENDS_S = 60.0
 LOOK_S = 0.5
 """While it rests it looks this often whether it has to end: to look for messages takes processor time from other tests."""
 take = filebroker.Channel._get

@@ -45,7 +45,7 @@ def listen(port: int, user=None, query: str = "", **how):
 
 
 def heard(line) -> dict:
-    return json.loads(line.recv(timeout=10))
+    return json.loads(line.recv(timeout=60))
 
 
 def change(name: str, namespace: str = "vision", kind: str = "Job") -> int:
@@ -99,13 +99,13 @@ def test_it_is_not_for_tokens_that_do_not_read_every_kind(port, admin, scope):
     _, text = access.mint(admin, "ci", life=None, now=timezone.now(), scope=scope)
     how = {"additional_headers": {"Authorization": f"Bearer {text}"}}
     with listen(port, query="?x", **how) as line, pytest.raises(ConnectionClosed) as closed:
-        line.recv(timeout=10)
+        line.recv(timeout=60)
     assert closed.value.rcvd.code == 4401
 
 
 def code_of(port: int, user=None, query: str = "?x") -> int:
     with listen(port, user, query) as line, pytest.raises(ConnectionClosed) as closed:
-        line.recv(timeout=10)
+        line.recv(timeout=60)
     return closed.value.rcvd.code
 
 
@@ -194,7 +194,7 @@ def test_a_socket_that_failed_after_it_had_joined_is_followed_no_more(port, admi
     monkeypatch.setattr(consumers.ChangesConsumer, "_follow", lambda _: Kept())
     monkeypatch.setattr(consumers.ChangesConsumer, "_resume", broken)
     with pytest.raises(ConnectionClosed), listen(port, admin) as line:
-        line.recv(timeout=10)
+        line.recv(timeout=60)
     assert len(left) == 1
 
 
@@ -207,7 +207,7 @@ def test_sockets_that_did_not_come_about_are_not_counted(port, admin, monkeypatc
         patched.setattr(consumers.ChangesConsumer, "_follow", lambda _: Broken())
         for _ in range(Limits().sockets + 1):
             with pytest.raises(ConnectionClosed) as closed, listen(port, admin) as line:
-                line.recv(timeout=10)
+                line.recv(timeout=60)
             assert closed.value.rcvd is None or closed.value.rcvd.code != 4429
     listen(port, admin).close()
 
@@ -223,7 +223,7 @@ def test_it_hangs_up_on_long_speeches(port, admin):
     with listen(port, admin) as line:
         line.send("x" * 5000)
         with pytest.raises(ConnectionClosed) as closed:
-            line.recv(timeout=10)
+            line.recv(timeout=60)
     assert closed.value.rcvd.code == 1009
 
 

@@ -11,7 +11,7 @@ from fleet.services.watching.node_pod_sync import NodePodSync
 
 
 def until(holds) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)

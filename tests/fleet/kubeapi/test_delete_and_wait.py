@@ -10,7 +10,7 @@ from fleet.member.client import MemberClient
 from tests.support.kubectl import client_of, served
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ROUNDS, WRITERS, PATIENCE_S = 50, 4, 20
+ROUNDS, WRITERS, PATIENCE_S = 50, 4, 60
 MAPS = "/api/v1/namespaces/default/configmaps"
 SELECTORS = ({"fieldSelector": "metadata.name=settings"}, {"labelSelector": "team=vision"})
 

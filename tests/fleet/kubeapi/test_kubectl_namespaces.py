@@ -95,7 +95,7 @@ def test_it_is_terminating_until_the_last_copy_is_gone_and_a_delete_waits_for_th
             refused = ada.refused("create", "-n", "vision", "-f", "-", given=document)
             assert "Forbidden" in refused and "because it is being terminated: 1 job is still being removed" in refused
         failover.finish_deletion(job, timezone.now())
-        assert delete.wait(20) == 0
+        assert delete.wait(120) == 0
     assert "vision" not in ages(ada)
     filled(ada, "vision")
     assert cells(ada.says("get", "ns", "vision", "--no-headers"))[0][1] == "Active"

@@ -80,7 +80,7 @@ def _with_database(work: Callable[..., Any], args: tuple[Any, ...], between: Cal
 
 
 async def watched(watch: Watch, known: dict[str, str], commit: Callable[[], None], until: Callable[[], bool]) -> None:
-    """Follows until it knows what there is, or for five seconds."""
+    """Follows until it knows what there is, or for a minute."""
 
     async def in_thread(work: Callable[..., Any], *args: Any) -> Any:
         between = commit if getattr(work, "__func__", None) is View.begin else None
@@ -88,7 +88,7 @@ async def watched(watch: Watch, known: dict[str, str], commit: Callable[[], None
 
     with suppress(TimeoutError):
         async with (
-            asyncio.timeout(5),
+            asyncio.timeout(60),
             aclosing(watch.lines(partial(begin, feed=Feed(in_thread), in_thread=in_thread))) as lines,
         ):
             async for line in lines:

@@ -2,6 +2,7 @@
 
 import threading
 from datetime import timedelta
+from itertools import islice
 
 import pytest
 from django.utils import timezone
@@ -44,9 +45,9 @@ Told = list[tuple[str, str]]
 
 
 def told(api, version: int, count: int, seen: Told | None = None, **asked) -> Told:
-    """The first so many events of a watch, or those of five seconds."""
+    """The first so many events of a watch."""
     watch, seen = Watch(), [] if seen is None else seen
-    asked = {"resource_version": str(version), "timeout_seconds": 5, **asked}
+    asked = {"resource_version": str(version), "timeout_seconds": 120, **asked}
     for each in watch.stream(client.CustomObjectsApi(api).list_cluster_custom_object, *KIND, **asked):
         seen.append((each["type"], each["object"]["metadata"]["name"]))
         if len(seen) == count:
@@ -85,9 +86,9 @@ def test_it_tells_of_objects_that_come_into_a_selector_and_leave_it(api):
 def test_it_keeps_to_the_namespaces_its_reader_may_see(api):
     apply(pytorch_job("old"))
     version = journal.head()
-    for namespace in ("vision", "speech"):
-        apply(pytorch_job(namespace).replace("name: ", f"namespace: {namespace}\n  name: ", 1))
-    assert told(api["sam"], version, 2, timeout_seconds=1) == [("ADDED", "speech")]
+    for name, namespace in (("theirs", "vision"), ("ours", "speech"), ("again", "vision"), ("last", "speech")):
+        apply(pytorch_job(name).replace("name: ", f"namespace: {namespace}\n  name: ", 1))
+    assert told(api["sam"], version, 2) == [("ADDED", "ours"), ("ADDED", "last")]
 
 
 def test_it_says_that_a_version_is_too_old(api):
@@ -105,7 +106,7 @@ def test_it_misses_nothing_of_many_changes(api):
     version, names = journal.head(), [f"job-{i}" for i in range(60)]
     writer = threading.Thread(target=lambda: [apply(pytorch_job(name)) for name in names])
     writer.start()
-    seen = told(api["ada"], version, len(names), timeout_seconds=120)
+    seen = told(api["ada"], version, len(names))
     writer.join()
     assert [name for _, name in seen] == names
 
@@ -117,16 +118,20 @@ def member(transactional_db, admin, tmp_path):
         yield client_of(kubectl.as_user("ada").file)
 
 
-def raw(member, version: str, **params: str) -> list[tuple[str, str, dict]]:
-    """Everything a watch of a second tells: its events, names and metadata."""
-    told = member.watch(PYTORCH_JOBS.path(), resource_version=version, timeout_s=1, params=params)
-    return [(each.type, each.object["metadata"].get("name", ""), each.object["metadata"]) for each in told]
+def raw(member, version: str, count: int, **params: str) -> list[tuple[str, str, dict]]:
+    """The first so many events of a watch, or everything that one of a second tells where none is expected."""
+    timeout_s = 120 if count else 1
+    told = member.watch(PYTORCH_JOBS.path(), resource_version=version, timeout_s=timeout_s, params=params)
+    return [
+        (each.type, each.object["metadata"].get("name", ""), each.object["metadata"])
+        for each in islice(told, count or None)
+    ]
 
 
 def test_it_marks_the_end_of_what_there_was_when_asked_to_begin_with_it(member):
     apply(pytorch_job("llama"))
     asked = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
-    first, mark = raw(member, "1", **asked)[:2]
+    first, mark = raw(member, "1", 2, **asked)
     assert (first[:2], mark[0]) == (("ADDED", "llama"), "BOOKMARK")
     assert mark[2]["annotations"] == {"k8s.io/initial-events-end": "true"}
     assert mark[2]["resourceVersion"] == str(journal.head())
@@ -134,7 +139,7 @@ def test_it_marks_the_end_of_what_there_was_when_asked_to_begin_with_it(member):
 
 def test_it_begins_with_nothing_when_asked_not_to(member):
     apply(pytorch_job("llama"))
-    assert raw(member, "", sendInitialEvents="false") == []
+    assert raw(member, "", 0, sendInitialEvents="false") == []
 
 
 def test_it_tells_what_left_a_selector_between_the_list_and_the_watch(member):
@@ -144,15 +149,16 @@ def test_it_tells_what_left_a_selector_between_the_list_and_the_watch(member):
     version = str(journal.head())
     delete("llama")
     apply(pytorch_job("other"))
-    told = raw(member, version, labelSelector="team=vision")
-    assert [each[:2] for each in told] == [("DELETED", "llama"), ("DELETED", "other")]
-    named = raw(member, version, fieldSelector="metadata.name=llama")
-    assert [each[:2] for each in named] == [("DELETED", "llama")]
+    apply(labelled)
+    told = raw(member, version, 3, labelSelector="team=vision")
+    assert [each[:2] for each in told] == [("DELETED", "llama"), ("DELETED", "other"), ("ADDED", "llama")]
+    named = raw(member, version, 2, fieldSelector="metadata.name=llama")
+    assert [each[:2] for each in named] == [("DELETED", "llama"), ("ADDED", "llama")]
 
 
 def test_it_refuses_a_version_that_is_not_there_yet(member):
     with pytest.raises(MemberError) as refusal:
-        raw(member, str(journal.head() + 1000))
+        raw(member, str(journal.head() + 1000), 1)
     assert refusal.value.status == 504 and "Too large resource version" in refusal.value.message
 
 
@@ -162,11 +168,11 @@ def test_it_tells_of_events_as_they_are_said_said_again_and_forgotten(member):
     version = str(journal.head())
     for _ in range(2):
         events.record(about, "Looked", "all is well", now)
-    first = next(member.watch(EVENTS.path(), resource_version=version, timeout_s=10))
+    first = next(member.watch(EVENTS.path(), resource_version=version, timeout_s=120))
     assert (first.type, first.object["count"]) == ("ADDED", 2)
     name, since = first.object["metadata"]["name"], first.object["metadata"]["resourceVersion"]
     events.forget_old(now + timedelta(days=1), now)
     assert int(since) > int(version)
-    told = member.watch(EVENTS.path("default"), resource_version=since, timeout_s=10)
+    told = member.watch(EVENTS.path("default"), resource_version=since, timeout_s=120)
     gone = [next(told) for _ in range(2)]
     assert [each.type for each in gone] == ["DELETED", "DELETED"] and gone[1].object["metadata"]["name"] == name

@@ -8,14 +8,14 @@ import pytest
 class Listener:
     def __init__(self):
         self._socket = socket.create_server(("127.0.0.1", 0))
-        self._socket.settimeout(5)
+        self._socket.settimeout(60)
         self.port = self._socket.getsockname()[1]
 
     def heard(self):
         """All that the first caller said before it hung up."""
         connection, _ = self._socket.accept()
         with connection:
-            connection.settimeout(5)
+            connection.settimeout(60)
             return connection.recv(1024)
 
     def close(self):

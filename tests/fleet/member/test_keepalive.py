@@ -72,7 +72,7 @@ def test_it_is_closed_while_another_thread_opens_a_stream(north: ApiServer, line
         beside.join(0.5)
 
     threading.Thread(target=watch, daemon=True).start()
-    assert watched.wait(20)
+    assert watched.wait(60)
     former = sys.gettrace()
     sys.settrace(_at_line(line, watch_beside, "client.py", "_weakrefset.py"))
     try:

@@ -40,14 +40,14 @@ def watching(transactional_db):
 
         def end():
             stop.set()
-            thread.join(5)
+            thread.join(60)
 
         return end
 
     yield start
     for stop, thread in stops:
         stop.set()
-        thread.join(5)
+        thread.join(60)
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ def test_it_watches_24_members_with_few_connections(north, watching):
         name = f"m{number}"
         Cluster.objects.create(name=name, access=access, state="Ready", state_since=now, joined_at=now)
     end = watching()
-    eventually(lambda: Cluster.objects.filter(synced_at__isnull=False, nodes__name="n1").count() == MEMBERS, 60)
-    eventually(lambda: Cluster.objects.filter(watched_until__gt=now).count() == MEMBERS, 30)
+    eventually(lambda: Cluster.objects.filter(synced_at__isnull=False, nodes__name="n1").count() == MEMBERS, 120)
+    eventually(lambda: Cluster.objects.filter(watched_until__gt=now).count() == MEMBERS, 120)
     assert threading.active_count() - threads < MEMBERS, "threads grow with the members"
     if connection.vendor == "postgresql":
         assert connection.settings_dict["OPTIONS"]["pool"]["max_size"] < MEMBERS

@@ -25,7 +25,7 @@ def send(ada):
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
 
     def ask(path: bytes, headers: bytes = b"", method: bytes = b"GET", body: bytes = b"") -> int:
-        plain = socket.create_connection(("127.0.0.1", port), timeout=10)
+        plain = socket.create_connection(("127.0.0.1", port), timeout=60)
         with context.wrap_socket(plain, server_hostname="localhost") as door:
             head = b"%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n" % (method, path, token)
             door.sendall(head + headers + b"Content-Length: %d\r\n\r\n%s" % (len(body), body))

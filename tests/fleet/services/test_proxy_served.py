@@ -131,7 +131,7 @@ def listener(transactional_db, tmp_path):
     yield http
     http.shutdown()
     http.server_close()
-    thread.join(10)
+    thread.join(60)
 
 
 class _Listening(BaseHTTPRequestHandler):
@@ -171,7 +171,7 @@ def ask(who, cluster, path, headers=()):
     url = server + PROXY.format(cluster) + path
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}", **dict(headers)})  # noqa: S310
     try:
-        with urllib.request.urlopen(request, context=_trusting_all(), timeout=10) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, context=_trusting_all(), timeout=60) as answer:  # noqa: S310
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as e:
         return e.code, json.load(e)

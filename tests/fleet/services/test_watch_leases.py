@@ -48,7 +48,7 @@ class PausedWatch(MemberWatch):
     def _persist(self, action):
         if not self.running.is_set():
             self.waits.set()
-            self.running.wait(30)
+            self.running.wait(300)
         super()._persist(action)
 
 
@@ -74,7 +74,7 @@ def kill(manager):
     for watch in manager._watches.values():
         watch.running.set()
         watch.stop()
-        watch.join(5)
+        watch.join(60)
     manager._watches.clear()
 
 
@@ -110,7 +110,7 @@ def test_a_watcher_that_was_paused_and_comes_back_late_does_not_touch_the_rows(n
     paused = first._watches[row.pk]
     paused.running.clear()
     add_pod(north, "late", "n1", gpus=8, labels=labels(row))
-    assert paused.waits.wait(8)
+    assert paused.waits.wait(60)
     paused.read_no_more()
 
     second.tick(NOW + 60 * SECOND)
@@ -118,7 +118,7 @@ def test_a_watcher_that_was_paused_and_comes_back_late_does_not_touch_the_rows(n
     delete_pod(north, "late")
     eventually(lambda: shown() == ({"n1": 0}, []))
     paused.running.set()
-    paused.join(3)
+    paused.join(60)
     kill(first)
     assert shown() == ({"n1": 0}, [])
 

@@ -264,6 +264,7 @@ def test_a_member_that_is_away_costs_no_look_at_what_it_should_have_with_every_t
     asked = []
     monkeypatch.setattr(notes, "expected", lambda *about: asked.append(about) or [(JOB, 1)])
     monkeypatch.setattr(reflectors, "_PAUSE_S", (0.01, 0.02))
+    monkeypatch.setattr(reflectors, "_EXPECTED_S", 3600.0)
     serve(north, PYTORCH_JOBS)
     join(north)
     watching()

@@ -55,7 +55,7 @@ def test_it_creates_everything_once_however_many_apply_it_at_once():
 
     def one(number: int) -> str:
         try:
-            together.wait(10)
+            together.wait(60)
             return apply(POLICY.replace("example-policy", f"policy-{number}"), CONFIG, pytorch_job(f"job-{number}"))
         finally:
             connection.close()

@@ -122,7 +122,7 @@ def test_two_requests_at_once_are_one_after_the_other(world):
     barrier = threading.Barrier(2)
 
     def request(replicas: int) -> None:
-        barrier.wait(10)
+        barrier.wait(60)
         try:
             resizing.resize(books.job("one"), {"worker": replicas}, by="alice", now=timezone.now())
         finally:
@@ -130,7 +130,7 @@ def test_two_requests_at_once_are_one_after_the_other(world):
 
     with ThreadPoolExecutor(2) as pool:
         for future in [pool.submit(request, replicas) for replicas in (2, 3)]:
-            future.result(20)
+            future.result(60)
     job = books.job("one")
     # The one that came second decided: 3 after 2 is a growth that waits, 2 after 3 is a second shrink.
     size, waits = job.size["worker"]["replicas"], (job.resize or {}).get("sizes")

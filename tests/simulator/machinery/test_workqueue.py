@@ -25,11 +25,11 @@ def test_it_gives_a_key_again_only_after_its_worker_is_done() -> None:
 
 def test_it_keeps_the_earliest_of_several_delays() -> None:
     queue = WorkQueue()
-    queue.add_after("a", 60)
+    queue.add_after("a", 3600)
     queue.add_after("a", 0.01)
     began = time.monotonic()
     assert queue.take() == "a"
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
 
 
 def test_it_lets_workers_go_when_closed() -> None:

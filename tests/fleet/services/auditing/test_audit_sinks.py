@@ -52,7 +52,7 @@ def webhook():
     yield server
     server.shutdown()
     server.server_close()
-    thread.join(10)
+    thread.join(60)
 
 
 def test_a_file_gets_each_line_once_and_is_for_its_owner_alone(settings, tmp_path):
@@ -99,19 +99,19 @@ def test_syslog_gets_the_lines_by_datagram_by_stream_and_locally(settings, tmp_p
     note("a")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.bind(("127.0.0.1", 0))
-        udp.settimeout(20)
+        udp.settimeout(60)
         hand_on(settings, syslog=f"udp://127.0.0.1:{udp.getsockname()[1]}")
         assert udp.recv(65536).startswith(b"<109>1 - - convoy - audit - {")
     AuditSink.objects.all().delete()
     with socket.create_server(("127.0.0.1", 0)) as tcp:
-        tcp.settimeout(20)
+        tcp.settimeout(60)
         hand_on(settings, syslog=f"tcp://127.0.0.1:{tcp.getsockname()[1]}")
         size, _, text = tcp.accept()[0].recv(65536).partition(b" ")
         assert int(size) == len(text)
     AuditSink.objects.all().delete()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as local:
         local.bind(str(tmp_path / "log"))
-        local.settimeout(20)
+        local.settimeout(60)
         hand_on(settings, syslog=str(tmp_path / "log"))
         assert b'"name": "a"' in local.recv(65536)
 

@@ -37,7 +37,7 @@ class Fleet:
         self.now += timedelta(seconds=after_s)
         threads = agents.start(self.now)
         for thread in threads:
-            thread.join(20)
+            thread.join(60)
         return len(threads)
 
     def answer(self, text: str | None = None) -> None:

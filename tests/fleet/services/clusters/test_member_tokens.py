@@ -57,7 +57,7 @@ def joined(north):
 
 def tend(now=None) -> None:
     for thread in member_tokens.start(now or timezone.now()):
-        thread.join(20)
+        thread.join(60)
 
 
 def known() -> MemberCredentials:

@@ -256,7 +256,7 @@ def test_two_processes_that_report_at_once_make_one_row_and_count_one_fault(nort
 
     def report(_):
         try:
-            start.wait(30)
+            start.wait(60)
             return node_exclusions.report(north, "bad", fault, now)
         finally:
             connection.close()

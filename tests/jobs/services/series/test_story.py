@@ -68,7 +68,7 @@ def test_two_workers_at_once_record_every_bucket_once():
 
     def work() -> None:
         try:
-            together.wait(30)
+            together.wait(60)
             recording.Recorder()._record(moment(100).timestamp(), 7)
         finally:
             connections.close_all()

@@ -79,7 +79,7 @@ def test_it_ends_with_the_pod(running: Process) -> None:
     entered = entering.enter(running, ["sleep", "600"], stdin=False, tty=False)
     running.terminate()
     running.wait()
-    assert entered.process.wait(10) != 0
+    assert entered.process.wait(60) != 0
     for descriptor in (entered.stdout, entered.stderr):
         assert descriptor is not None
         os.close(descriptor)

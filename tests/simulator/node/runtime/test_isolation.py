@@ -223,7 +223,7 @@ def test_only_pods_of_one_job_meet(home: Path) -> None:
 
 def wait_for(condition: Callable[[], bool]) -> None:
     pause = threading.Event()
-    for _ in range(1500):
+    for _ in range(6000):
         if condition():
             return
         pause.wait(0.02)

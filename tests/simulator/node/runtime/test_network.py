@@ -24,7 +24,7 @@ def call(method, path, body=None):
     headers = {"Authorization": "bearer " + open(base + "token").read(), "Content-Type": "application/json"}
     request = urllib.request.Request(url, body and json.dumps(body).encode(), headers, method=method)
     try:
-        return urllib.request.urlopen(request, context=context, timeout=20).status
+        return urllib.request.urlopen(request, context=context, timeout=60).status
     except urllib.error.HTTPError as e:
         return e.code
 """
@@ -38,7 +38,7 @@ with socket.create_server(("", 5000)) as door:
 ASK = """
 import socket, sys, time
 for name in {names}:
-    for _ in range(200):
+    for _ in range(1200):
         try:
             with socket.create_connection((name, 5000), 5) as s:
                 print(name, s.recv(99).decode(), flush=True)

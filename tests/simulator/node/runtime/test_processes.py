@@ -158,7 +158,7 @@ def sleeping() -> list[str]:
     return found
 
 
-def until(true: object, seconds: float = 15.0) -> None:
+def until(true: object, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not true():  # type: ignore[operator]
         assert time.monotonic() < end, "it did not happen in time"

@@ -209,7 +209,7 @@ def test_a_watch_of_kubectl_sees_the_deletion(admin, tmp_path):
     with served(tmp_path) as kubectl:
         retention.run(NOW)
         reader = client_of(kubectl.as_user("ada").file)
-        watched = reader.watch(PYTORCH_JOBS.path("default"), resource_version=version, timeout_s=10)
+        watched = reader.watch(PYTORCH_JOBS.path("default"), resource_version=version, timeout_s=120)
         types = [(event.type, event.object["metadata"]["name"]) for event, _ in zip(watched, range(2), strict=False)]
     assert types[-1] == ("DELETED", "llama")
 
