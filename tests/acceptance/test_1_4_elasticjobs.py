@@ -1,5 +1,6 @@
 """1.4: DLRover's ElasticJobs, as far as they are a kind of job."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from jobs.kinds import registry
 from jobs.models import Attempt, Job
 from simulator.fault_parser import Fault
 from tests.acceptance.builders import POLICY
+from tests.support.processor import Waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -103,8 +105,10 @@ def test_1_4_18_suspending_a_running_elastic_job_leaves_no_worker_pods_within_it
     world.member("north", 8, time_scale=1.0)
     world.apply(POLICY, yaml.safe_dump(elastic_job()))
     world.expect("llama", "Running")
+    waiting, began = Waiting(), time.monotonic()
     world.suspend("llama")
-    world.until(lambda: world.pods("north") == [], "no pods", patience_s=30.0 + 5.0)
+    world.until(lambda: world.pods("north") == [], "no pods")
+    assert time.monotonic() - began < 30.0 + 5.0 * waiting.slowdown()
     assert world.job("llama").state == "Suspended"
     world.resume("llama")
     world.expect("llama", "Running")

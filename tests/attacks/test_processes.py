@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from deploy.bootstrap import ports
 from deploy.bootstrap.home import ROOT
 from deploy.supervisor.product import web_command
 from tests.attacks.bodies import JSON, YAML
 from tests.support import kubectl, template
+from tests.support.free_ports import free_port
 
 pytestmark = pytest.mark.processes
 PREPARE = """
@@ -67,7 +67,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    home, port = tmp_path_factory.mktemp("web"), ports.any_free(0)
+    home, port = tmp_path_factory.mktemp("web"), free_port()
     env = template.home_at(home)
     token = subprocess.run(
         [sys.executable, "-c", PREPARE], cwd=ROOT, env=env, check=True, capture_output=True, text=True

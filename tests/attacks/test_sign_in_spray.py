@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from deploy.bootstrap import ports
 from deploy.bootstrap.home import ROOT
 from deploy.supervisor.product import web_command
 from tests.support import kubectl, template
+from tests.support.free_ports import free_port
 
 pytestmark = pytest.mark.processes
 ATTEMPTS, READS = 24, 6
@@ -20,7 +20,7 @@ ATTEMPTS, READS = 24, 6
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    home, port = tmp_path_factory.mktemp("web"), ports.any_free(0)
+    home, port = tmp_path_factory.mktemp("web"), free_port()
     env = template.home_at(home) | {"CONVOY_TRUSTED_PROXIES": "127.0.0.1"}
     with subprocess.Popen(web_command(port), cwd=ROOT, env=env) as process:
         while not kubectl.answers(port):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 from collections import defaultdict
 from pathlib import Path
@@ -10,16 +9,11 @@ from pathlib import Path
 import pytest
 
 from deploy.bootstrap.home import ROOT
+from tests.support.free_ports import free_port
 
 pytestmark = pytest.mark.clients
 SCRIPT = Path(__file__).with_name("agree.py")
 RANKS, PATIENCE_S = 4, 300.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_four_ranks_leave_after_the_same_step_twenty_times_of_twenty(dlrover: Path) -> None:

@@ -10,11 +10,11 @@ from uuid import uuid4
 
 import pytest
 
-from deploy.bootstrap import ports
 from fleet.core.log_bucket import LogBucket
 from fleet.services.logs import bucket
 from fleet.services.logs.bucket import BucketFailed
 from tests.clients.environments import environment
+from tests.support.free_ports import free_port
 from tests.support.kubectl import answers
 
 pytestmark = pytest.mark.clients
@@ -25,7 +25,7 @@ UNCHECKED = "4"
 @pytest.fixture(scope="module")
 def logs():
     programs = environment("s3") / "bin"
-    port = ports.any_free(0)
+    port = free_port()
     env = {**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": UNCHECKED}
     command = [programs / "moto_server", "-H", "127.0.0.1", "-p", str(port)]
     with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:

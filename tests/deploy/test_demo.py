@@ -1,7 +1,6 @@
 """The demo's files: what they say, that the generated one is fresh, and that the training script trains."""
 
 import os
-import socket
 import subprocess
 import sys
 
@@ -16,6 +15,7 @@ from jobs.models import Job
 from jobs.services.submission import manifests, submit
 from simulator import shape
 from tests.support import books
+from tests.support.free_ports import free_port
 
 
 def load(name: str) -> dict:
@@ -59,10 +59,8 @@ def test_the_bundle_carries_the_script_whole() -> None:
 
 
 def train(world: int, **more: str) -> list[subprocess.Popen[str]]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    env = {**os.environ, "WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "PAUSE_S": "0"}
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    env = {**os.environ, "WORLD_SIZE": str(world), **address, "PAUSE_S": "0"}
     command = [sys.executable, str(bundle.SCRIPT)]
     return [
         subprocess.Popen(command, env={**env, "RANK": str(rank), **more}, stdout=subprocess.PIPE, text=True)

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.bootstrap import ports
 from deploy.bootstrap.home import ROOT
 from deploy.supervisor import backoff, broker, probes, processes
 from deploy.supervisor.backoff import Backoff
 from deploy.supervisor.logfile import LogFile
+from tests.support.free_ports import free_port
 
 DEADLINE_S = 90.0
 PROGRAM = """
@@ -235,7 +235,7 @@ def test_the_given_broker_comes_first() -> None:
 
 @pytest.mark.skipif(broker.embedded_program() is None, reason="no embedded Valkey for this machine")
 def test_the_embedded_broker_answers_only_with_its_password(tmp_path: Path) -> None:
-    chosen = broker.choose({}, ports.any_free(0), "secret")
+    chosen = broker.choose({}, free_port(), "secret")
     spec = chosen.spec(tmp_path)
     assert spec is not None
     with subprocess.Popen(spec.argv, stdout=subprocess.DEVNULL) as server:

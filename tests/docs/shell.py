@@ -9,8 +9,8 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deploy.bootstrap import ports
 from deploy.bootstrap.home import ROOT
+from tests.support.free_ports import free_port
 
 _OF_THE_TESTS = ("CONVOY", "DATABASE_URL", "DJANGO", "KUBECONFIG", "PYTEST", "PYTHONPATH", "REDIS_URL", "VIRTUAL_ENV")
 _ASSIGNMENT = re.compile(r"(export )?[A-Z]+=")
@@ -35,7 +35,7 @@ class Shell:
         copy_console(folder)
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OF_THE_TESTS)}
         path = f"{folder / '.venv' / 'bin'}:{inherited['PATH']}"
-        product = {"CONVOY_PORT": str(ports.any_free(0)), "CONVOY_KUBE_PORT": str(ports.any_free(0)), "PATH": path}
+        product = {"CONVOY_PORT": str(free_port()), "CONVOY_KUBE_PORT": str(free_port()), "PATH": path}
         product |= {"KUBECONFIG": str(folder / ".convoy" / "kubeconfig"), "CONVOY_DEMO_LIFE": "off"}
         return cls(folder, inherited | product)
 

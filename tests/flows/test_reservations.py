@@ -43,6 +43,11 @@ def kept_by_others(world, name: str, gpus: int) -> None:
     world.until(lambda: held(world, name) == [("theirs", "Available")], "it is kept")
 
 
+def one_has_room(world) -> bool:
+    """Beside what others keep."""
+    return [phase for _, phase in held(world, "north")].count("Available") == 2
+
+
 def test_the_pods_of_a_job_take_what_was_held_for_them_one_by_one(world):
     reserving(world, "north", 2, 2)
     world.apply(POLICY, pytorch_job("llama", duration="10h"))
@@ -53,11 +58,12 @@ def test_the_pods_of_a_job_take_what_was_held_for_them_one_by_one(world):
 
 
 def test_a_gang_that_the_member_cannot_hold_whole_holds_nothing_and_goes_to_the_next(world, settings):
-    settings.CONVOY_DISPATCH = replace(settings.CONVOY_DISPATCH, reservation_wait_s=2)
     reserving(world, "north", 2, 2)
     world.member("south", 2, 2)
     kept_by_others(world, "north", 2)
     world.apply(NORTH_FIRST, pytorch_job("llama", workers=1, gpus=2, duration="10h"))
+    world.until(lambda: one_has_room(world), "one pod has its room")
+    settings.CONVOY_DISPATCH = replace(settings.CONVOY_DISPATCH, reservation_wait_s=0)
     world.expect("llama", "Running", on="south")
     assert any("1 of 2 reservations are available" in told for _, told in world.events("llama"))
     world.until(lambda: held(world, "north") == [("theirs", "Available")], "nothing of it stays held")
@@ -68,7 +74,7 @@ def test_a_job_that_is_deleted_while_its_room_is_made_leaves_nothing_held(world)
     reserving(world, "north", 2, 2)
     kept_by_others(world, "north", 2)
     world.apply(POLICY, pytorch_job("llama", workers=1, gpus=2, duration="10h"))
-    world.until(lambda: [phase for _, phase in held(world, "north")].count("Available") == 2, "one pod has its room")
+    world.until(lambda: one_has_room(world), "one pod has its room")
     world.delete("llama")
     world.until(lambda: held(world, "north") == [("theirs", "Available")], "nothing of it stays held")
 
@@ -82,14 +88,14 @@ def test_it_is_refused_where_the_cluster_cannot_hold_reservations(world):
 
 
 def test_what_a_lost_member_holds_ends_there_by_itself_and_the_job_runs_elsewhere(world, settings):
-    settings.CONVOY_DISPATCH = replace(settings.CONVOY_DISPATCH, reservation_ttl_s=160)
+    settings.CONVOY_DISPATCH = replace(settings.CONVOY_DISPATCH, reservation_ttl_s=600)
     north = reserving(world, "north", 2, 2)
     world.member("south", 2, 2)
     kept_by_others(world, "north", 2)
     moves = "  failover: {application: {decisionConditions: {tolerationSeconds: 1}, purgeMode: Immediately}}\n"
     policy = NORTH_FIRST.replace("  placement", f"{moves}  placement", 1)
     world.apply(policy, pytorch_job("llama", workers=1, gpus=2, duration="10h"))
-    world.until(lambda: [phase for _, phase in held(world, "north")].count("Available") == 2, "one pod has its room")
+    world.until(lambda: one_has_room(world), "one pod has its room")
     north.faults.away = True
     world.expect("llama", "Running", on="south")
     north.faults.away = False

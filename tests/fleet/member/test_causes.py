@@ -9,17 +9,12 @@ import pytest
 from fleet.member import causes
 from fleet.member.client import Access, MemberClient
 from fleet.member.errors import MemberAway
+from tests.support.free_ports import free_port
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def refused(server: str) -> MemberAway:
+def refused(server: str, timeout_s: float = 60) -> MemberAway:
     with pytest.raises(MemberAway) as caught:
-        MemberClient(Access(server=server, token="t"), timeout_s=1).get_text("/readyz")
+        MemberClient(Access(server=server, token="t"), timeout_s=timeout_s).get_text("/readyz")
     return caught.value
 
 
@@ -40,7 +35,7 @@ def test_it_says_that_a_connection_was_closed() -> None:
 
 def test_it_says_that_nobody_answers_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        error = refused(f"https://127.0.0.1:{server.getsockname()[1]}")
+        error = refused(f"https://127.0.0.1:{server.getsockname()[1]}", 1)
     assert error.message.endswith("no answer in time")
 
 

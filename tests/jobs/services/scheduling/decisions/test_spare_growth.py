@@ -158,7 +158,7 @@ moves = st.lists(
 )
 
 
-@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(moves)
 def test_sizes_stay_within_bounds_and_what_grew_is_not_shrunk_without_an_event(transactional_db, steps):
     """By the rows: a job that grew in one cycle is as large after the next, when nothing was submitted or ended."""
