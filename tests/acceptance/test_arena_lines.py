@@ -137,7 +137,7 @@ class Arena:
         return [str(self.path), *words]
 
     def __call__(self, *words: str) -> str:
-        done = subprocess.run(self.command(*words), capture_output=True, text=True, env=self.env, timeout=60)
+        done = subprocess.run(self.command(*words), capture_output=True, text=True, env=self.env, timeout=180)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

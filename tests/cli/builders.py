@@ -59,7 +59,7 @@ class Convoy:
             return forked_cli.run(words, self.env | env, self.home, stdin)
         done = subprocess.run(
             self.command(*words),
-            input=stdin, capture_output=True, text=True, env=self.env | env, cwd=self.home, timeout=30,
+            input=stdin, capture_output=True, text=True, env=self.env | env, cwd=self.home, timeout=180,
         )  # fmt: skip
         return Said(done.returncode, done.stdout, done.stderr)
 

@@ -29,7 +29,7 @@ def arena(convoy):
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         command = [str(convoy.home / "bin" / "arena"), *words]
-        return subprocess.run(command, capture_output=True, text=True, env=convoy.env, cwd=convoy.home, timeout=60)
+        return subprocess.run(command, capture_output=True, text=True, env=convoy.env, cwd=convoy.home, timeout=180)
 
     return run
 

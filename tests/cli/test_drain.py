@@ -27,7 +27,7 @@ def on_a_terminal(convoy, typed: bytes) -> tuple[int, bytes]:
     person, terminal = pty.openpty()
     os.write(person, typed)
     words = convoy.command("cluster", "drain", "north")
-    done = subprocess.run(words, stdin=terminal, capture_output=True, env=convoy.env, cwd=convoy.home, timeout=30)
+    done = subprocess.run(words, stdin=terminal, capture_output=True, env=convoy.env, cwd=convoy.home, timeout=180)
     os.close(person)
     os.close(terminal)
     return done.returncode, done.stderr

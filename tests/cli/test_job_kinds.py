@@ -119,7 +119,7 @@ def test_completion_offers_remembered_kinds_and_sends_nothing(server, convoy):
     )
     for typed, offered in (("tf", "tfjobs"), ("po", "pods policies"), ("vc", "vcjobs")):
         done = subprocess.run(
-            [sys.executable, "-c", script, typed], capture_output=True, text=True, env=convoy.env, cwd=ROOT, timeout=30
+            [sys.executable, "-c", script, typed], capture_output=True, text=True, env=convoy.env, cwd=ROOT, timeout=180
         )
         assert (done.stdout.strip(), done.stderr) == (offered, "")
     assert len(server.seen) == sent

@@ -18,7 +18,7 @@ def nothing_requested(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def say(port: int, request: bytes) -> bytes:
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=180) as client:
         client.sendall(request)
         return client.recv(100)
 
@@ -55,12 +55,12 @@ def test_it_stops_by_sigterm_after_a_handler_that_was_there_before():
         "os.kill(os.getpid(), signal.SIGTERM)\n"
         "print(convoy.stop_requested(), convoy.agree())\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=180)
     assert (ended.returncode, ended.stdout.split()) == (0, ["former", "True", "True"]), ended.stderr
 
 
 def test_importing_it_installs_nothing():
     installed = "signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, threading.active_count()"
     script = f"import signal, threading, convoy_runtime; print({installed})"
-    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=180)
     assert ended.stdout.split() == ["True", "1"], ended.stderr

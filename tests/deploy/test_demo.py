@@ -70,14 +70,14 @@ def train(world: int, **more: str) -> list[subprocess.Popen[str]]:
 
 @pytest.mark.parametrize("world", [1, 3])
 def test_the_script_learns(world: int) -> None:
-    ended = [(rank.communicate(timeout=60)[0], rank.returncode) for rank in train(world)]
+    ended = [(rank.communicate(timeout=180)[0], rank.returncode) for rank in train(world)]
     assert [code for _, code in ended] == [0] * world
     assert len({said.splitlines()[-1].split()[-1] for said, _ in ended}) == 1
 
 
 def test_the_script_says_when_it_did_not_learn() -> None:
     (alone,) = train(1, STEPS="1")
-    assert "did not learn" in alone.communicate(timeout=60)[0]
+    assert "did not learn" in alone.communicate(timeout=180)[0]
     assert alone.returncode == 1
 
 

@@ -54,7 +54,11 @@ def test_it_names_all_bad_settings_at_once():
 def test_a_bad_setting_stops_the_start(tmp_path):
     environ = {**os.environ, "CONVOY_HOME": str(tmp_path), "CONVOY_EVICTIONS_PER_MINUTE": "many"}
     started = subprocess.run(
-        [sys.executable, "-c", "import deploy.config.settings"], env=environ, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", "import deploy.config.settings"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=180,
     )
     assert started.returncode != 0
     last = started.stderr.strip().splitlines()[-1]

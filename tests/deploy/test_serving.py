@@ -43,7 +43,7 @@ def test_a_server_without_requests_never_wakes() -> None:
 def test_it_answers_with_the_time_of_the_answer_and_ends_when_asked_to() -> None:
     with subprocess.Popen([sys.executable, "-c", PROGRAM], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        connection = http.client.HTTPConnection("127.0.0.1", int(process.stdout.readline()), timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", int(process.stdout.readline()), timeout=180)
         connection.request("GET", "/")
         answer = connection.getresponse()
         assert answer.read() == b"hello"

@@ -18,7 +18,7 @@ def test_each_test_process_has_a_broker_and_a_home_of_its_own():
     env = {name: value for name, value in os.environ.items() if name not in own}
     env |= {"REDIS_URL": "redis://127.0.0.1:1"}
     done = subprocess.run(
-        [sys.executable, "-c", START], env=env, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", START], env=env, capture_output=True, text=True, check=True, timeout=180
     )
     brokers, homes = zip(*(line.split() for line in done.stdout.splitlines()), strict=True)
     assert brokers == ("redis://127.0.0.1:1/0", "redis://127.0.0.1:1/0", "redis://127.0.0.1:1/1")

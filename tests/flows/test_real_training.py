@@ -31,7 +31,7 @@ def door(world):
 def convoy(door, *words: str) -> subprocess.CompletedProcess:
     environment = {**os.environ, "CONVOY_URL": door[0], "CONVOY_TOKEN": door[1]}
     command = [sys.executable, "-m", "frontend.cli.main", *words]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
 
 
 @needs_isolation

@@ -22,7 +22,7 @@ from tests.support.world import POLICY, World
 
 pytestmark = [pytest.mark.django_db(transaction=True), needs_network]
 
-PATIENCE_S = 90.0
+PATIENCE_S = 240.0
 TRAINER = """
 import http.server, json, os, pathlib, sys, threading, time
 
@@ -173,7 +173,7 @@ def test_it_runs_on_with_fewer_workers_and_grows_back_without_an_attempt(fleet: 
 def test_below_its_min_all_save_and_it_goes_on_elsewhere_where_they_stopped(fleet: World, exits: int) -> None:
     fleet.apply(POLICY, CLAIM, bert(least=3, exits=exits))
     trains(fleet)
-    reclaim(fleet, "bert-worker-0", 60)
+    reclaim(fleet, "bert-worker-0", 180)
     job = fleet.expect("bert", "Queued", patience_s=PATIENCE_S)
     assert (job.charge, charged(fleet)) == (None, 0)
     assert {"Reclaimed", "QueuedAgain"} <= {reason for reason, _ in fleet.events("bert")}

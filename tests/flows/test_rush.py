@@ -14,7 +14,7 @@ from tests.support.rush import Rush
 from tests.support.world import POLICY, World, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-JOBS, PATIENCE_S = 200, 80
+JOBS, PATIENCE_S = 200, 300
 ENOUGH = 60 if connection.vendor == "postgresql" else 15
 """Jobs that have to succeed meanwhile: SQLite has one writer, so most of the time goes into turns."""
 CLUSTERS = ("north", "south", "west")

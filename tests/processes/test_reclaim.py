@@ -56,7 +56,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 def api(product: Product) -> Iterator[httpx.Client]:
     door = json.loads((product.home.path / "cli.json").read_text())
     headers = {"Authorization": f"Bearer {door['token']}", "Content-Type": "application/yaml"}
-    with httpx.Client(base_url=door["url"].rstrip("/") + "/api/v1/", headers=headers, timeout=60) as api:
+    with httpx.Client(base_url=door["url"].rstrip("/") + "/api/v1/", headers=headers, timeout=180) as api:
         yield api
 
 

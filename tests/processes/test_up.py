@@ -74,7 +74,7 @@ def test_a_second_up_finds_the_first(product: Product) -> None:
 
 def test_a_stock_kubectl_speaks_to_it(product: Product) -> None:
     kubectl = (str(BINARY), "--kubeconfig", str(product.home.path / "kubeconfig"))
-    asked = subprocess.run([*kubectl, "auth", "whoami"], capture_output=True, text=True, check=False, timeout=30)
+    asked = subprocess.run([*kubectl, "auth", "whoami"], capture_output=True, text=True, check=False, timeout=180)
     assert "admin" in asked.stdout, asked.stderr
 
 
@@ -128,7 +128,7 @@ def test_it_joins_clusters_and_submits_nothing_to_them(product: Product, tmp_pat
     assert "Joining cluster mine" in joined.stdout and "is Running" not in joined.stdout
     kubectl = (str(BINARY), "--kubeconfig", str(product.home.path / "kubeconfig"))
     argv = [*kubectl, "get", "clusters,pytorchjobs,elasticquotatrees,propagationpolicies", "-A", "-o", "name"]
-    there = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
+    there = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=180)
     assert there.stdout.split() == ["cluster.cluster.karmada.io/mine"], there.stdout + there.stderr
 
 

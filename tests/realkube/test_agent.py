@@ -22,7 +22,7 @@ from tests.simulator.casting import until
 pytestmark = needs_realkube
 
 PATH = LEASES.path(fence.NAMESPACE, fence.NAME)
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 LONG_S = 3600
 
 

@@ -38,7 +38,7 @@ PATHS = {
 }
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 TAINT = {"key": "aws-node-termination-handler/spot-itn", "effect": "NoSchedule"}
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 @pytest.fixture(scope="module")

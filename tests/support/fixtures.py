@@ -42,7 +42,8 @@ def world(unswept: World) -> Iterator[World]:
 @pytest.fixture
 def unswept(transactional_db: None, worker: None, tmp_path: Path, settings: Settings) -> Iterator[World]:
     """The world without its beat: whatever happens here, happens because of an event."""
-    settings.CONVOY_MEMBERS = replace(settings.CONVOY_MEMBERS, heartbeat_grace_s=1.0)
+    # A member that is away refuses at once; one that a busy machine keeps from answering for seconds is not away.
+    settings.CONVOY_MEMBERS = replace(settings.CONVOY_MEMBERS, heartbeat_grace_s=1.0, probe_timeout_s=10.0)
     made = World(tmp_path)
     stop = threading.Event()
     tower = threading.Thread(target=WatchManager(stop, random.Random(0)).run, daemon=True)

@@ -15,7 +15,7 @@ from jobs.services.dispatch import dispatcher  # noqa: E402
 from jobs.services.scheduling import loop  # noqa: E402
 from tests.support import killer  # noqa: E402
 
-RETRY, PATIENCE_S = timedelta(seconds=20), 10.0
+RETRY, PATIENCE_S = timedelta(seconds=20), 60.0
 
 
 def take_back(victim: str) -> None:

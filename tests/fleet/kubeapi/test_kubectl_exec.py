@@ -113,7 +113,7 @@ def test_a_terminal_is_one(ada):
     command = ada.command("exec", "-it", POD, "--", "sh", "-c", "test -t 0 && test -t 1 && stty size")
     script = f"import pty, sys; sys.exit(pty.spawn({command!r}))"
     done = subprocess.run(
-        ["python3", "-c", script], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL
+        ["python3", "-c", script], capture_output=True, text=True, timeout=180, stdin=subprocess.DEVNULL
     )
     assert re.search(r"\d+ \d+", done.stdout), done
 
@@ -135,14 +135,14 @@ def test_it_forwards_a_port_and_says_when_nothing_listens_there(ada):
     with ada.running("port-forward", f"pod/{POD}", ":8000") as forwarding:
         port = re.search(r"127\.0\.0\.1:(\d+)", forwarding.stdout.readline())[1]
         for _ in range(3):
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=180) as answer:
                 assert b"Directory listing" in answer.read()
     with subprocess.Popen(
         ada.command("port-forward", f"pod/{POD}", ":8001"), stdout=-1, stderr=-1, text=True
     ) as forwarding:
         port = re.search(r"127\.0\.0\.1:(\d+)", forwarding.stdout.readline())[1]
         with pytest.raises(OSError):  # noqa: PT011 - as the connection ends
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60)
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=180)
         forwarding.terminate()
         assert "refused" in forwarding.stderr.read()
 
@@ -216,5 +216,5 @@ def test_the_official_python_client_runs_commands(kubectl):
     assert call(command=["echo", "hello"]) == "hello\n"
     session = call(command=["sh", "-c", "read word; echo got $word; exit 3"], stdin=True, _preload_content=False)
     session.write_stdin("it\n")
-    session.run_forever(timeout=60)
+    session.run_forever(timeout=180)
     assert (session.read_stdout(), session.returncode) == ("got it\n", 3)

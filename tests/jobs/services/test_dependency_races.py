@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_it_refuses_one_of_two_halves_of_a_circle():
     books.apply(pytorch_job("other"))
-    both = Barrier(2, timeout=30)
+    both = Barrier(2, timeout=180)
 
     def submit(name: str, after: str) -> bool:
         try:

@@ -35,7 +35,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     base = [str(KUBECTL), "--kubeconfig", str(home / "config"), "--cache-dir", str(home / "cache")]
 
     def run(*words: str, text: str = "", fails: bool = False) -> str:
-        done = subprocess.run([*base, *words], input=text, capture_output=True, text=True, timeout=30)
+        done = subprocess.run([*base, *words], input=text, capture_output=True, text=True, timeout=180)
         assert (done.returncode != 0) == fails, done.stderr
         return done.stderr if fails else done.stdout
 

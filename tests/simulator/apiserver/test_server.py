@@ -78,7 +78,13 @@ def test_it_lets_stale_watches_expire(server: ApiServer, client: MemberClient) -
     server.faults.stale_watch = True
     events = client.watch(MAPS, resource_version=since, timeout_s=120)
     client.create(MAPS, config_map("a"))
-    threading.Timer(0.3, setattr, (server.faults, "stale_watch", False)).start()
+    watches = len(server.store.listeners)
+
+    def end_when_it_is_open() -> None:
+        until(lambda: len(server.store.listeners) > watches)
+        server._loop.call_soon_threadsafe(setattr, server.faults, "stale_watch", False)
+
+    threading.Thread(target=end_when_it_is_open, daemon=True).start()
     with pytest.raises(MemberExpired):
         next(events)
 
