@@ -147,9 +147,10 @@ def test_it_runs_once_after_a_suspension_that_one_member_did_not_hear_of(world: 
 def test_it_does_not_run_a_share_again_that_succeeded_where_a_suspension_was_not_heard_of(world: World):
     two_shares(world, completions=6)
     away(world, "south")
-    world.finish("sweep")
+    world.finish("sweep", on="north")
     world.until(lambda: world.job("sweep").shares[0]["state"] == "Succeeded", "the share of north has succeeded")
     world.suspend("sweep")
+    world.finish("sweep", on="south")
     world.until(
         lambda: all(pod["status"]["phase"] == "Succeeded" for pod in world.stored_pods("south")), "south is done"
     )

@@ -45,14 +45,22 @@ def threads():
     return {each for each in threading.enumerate() if not each.name.startswith("kubeapi")}
 
 
+async def hear(pod, streams):
+    """Each has shown what the pod prints; one that is open shows only what comes after the member has begun to read for it."""
+    async with asyncio.timeout(60):
+        heard = asyncio.gather(*(stream.until(b"tick\n") for stream in streams))
+        while not heard.done():
+            pod.tick()
+            await asyncio.sleep(0.05)
+
+
 def test_streams_take_no_threads_share_the_question_for_rights_and_end_together(access, pod, monkeypatch):
     asked, may_go_on = [], pod_tunnels.may_go_on
     monkeypatch.setattr(pod_tunnels, "may_go_on", lambda *args: asked.append(args) or may_go_on(*args))
 
     async def story():
         streams = [await attach(access, "a") for _ in range(MANY)]
-        pod.tick()
-        await asyncio.gather(*(stream.until(b"tick\n") for stream in streams))
+        await hear(pod, streams)
         between = threads()
         begun, known = time.monotonic(), len(asked)
         while len(asked) < known + 2:
@@ -74,8 +82,7 @@ def test_followed_logs_take_no_threads_have_places_of_their_own_and_end_with_the
 
     async def story():
         alone, logs = threads(), [await follow(access, "a") for _ in range(20)]
-        pod.tick()
-        await asyncio.gather(*(log.until(b"tick\n") for log in logs))
+        await hear(pod, logs)
         with pytest.raises(AssertionError, match="20 for one user"):
             await follow(access, "a")
         between = threads()
