@@ -23,10 +23,14 @@ def version(target: Target, namespace: str) -> str:
     return target.member.get(CONFIG_MAPS.path(namespace))["metadata"]["resourceVersion"]
 
 
-def heard(target: Target, namespace: str, since: str, *, timeout_s: int = 1, **params: str) -> list[WatchEvent]:
-    """Everything until the watch ends by itself."""
-    path = CONFIG_MAPS.path(namespace)
-    return list(target.member.watch(path, resource_version=since, timeout_s=timeout_s, params=params))
+def heard(target: Target, namespace: str, since: str, *, least: int = 0, **params: str) -> list[WatchEvent]:
+    """Everything until the watch ends by itself. Where a busy machine lets its time pass before it sends, it is held again."""
+    path, events = CONFIG_MAPS.path(namespace), list[WatchEvent]()
+    for timeout_s in (1, 10, 60):
+        events = list(target.member.watch(path, resource_version=since, timeout_s=timeout_s, params=params))
+        if len(told(events)) >= least:
+            break
+    return events
 
 
 def told(events: list[WatchEvent]) -> list[tuple[str, str]]:
@@ -44,7 +48,7 @@ def test_it_tells_changes_in_order(target: Target, namespace: str) -> None:
     target.member.create(CONFIG_MAPS.path(namespace), config_map("b"))
     change(target, namespace, "a", {"x": "1"})
     target.member.delete(CONFIG_MAPS.path(namespace, "b"))
-    events = heard(target, namespace, since)
+    events = heard(target, namespace, since, least=4)
     assert told(events) == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
     versions = [int(e.object["metadata"]["resourceVersion"]) for e in events]
     assert versions == sorted(versions) and versions[0] > int(since)
@@ -107,8 +111,8 @@ def test_it_resumes_after_the_last_version_seen(target: Target, namespace: str) 
     since = version(target, namespace)
     for name in "abc":
         target.member.create(CONFIG_MAPS.path(namespace), config_map(name))
-    first = heard(target, namespace, since)[0]
-    rest = heard(target, namespace, first.object["metadata"]["resourceVersion"])
+    first = heard(target, namespace, since, least=1)[0]
+    rest = heard(target, namespace, first.object["metadata"]["resourceVersion"], least=2)
     assert told(rest) == [("ADDED", "b"), ("ADDED", "c")]
 
 
@@ -118,14 +122,14 @@ def test_it_resumes_after_a_deletion(target: Target, namespace: str) -> None:
     target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
     target.member.delete(CONFIG_MAPS.path(namespace, "a"))
     target.member.create(CONFIG_MAPS.path(namespace), config_map("b"))
-    deleted = heard(target, namespace, since)[1]
-    assert told(heard(target, namespace, deleted.object["metadata"]["resourceVersion"])) == [("ADDED", "b")]
+    deleted = heard(target, namespace, since, least=2)[1]
+    assert told(heard(target, namespace, deleted.object["metadata"]["resourceVersion"], least=1)) == [("ADDED", "b")]
 
 
 def test_it_begins_with_all_there_is_when_no_version_is_named(target: Target, namespace: str) -> None:
     target.member.create(CONFIG_MAPS.path(namespace), config_map("b"))
     target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
-    assert sorted(told(heard(target, namespace, ""))) == [("ADDED", "a"), ("ADDED", "b")]
+    assert sorted(told(heard(target, namespace, "", least=2))) == [("ADDED", "a"), ("ADDED", "b")]
 
 
 @pytest.mark.usefixtures("bodies")
@@ -136,7 +140,7 @@ def test_it_tells_what_begins_and_ceases_to_match(target: Target, namespace: str
     change(target, namespace, "a", {"go": "yes", "x": "1"})
     change(target, namespace, "a", {"go": None})
     change(target, namespace, "a", {"x": "2"})
-    events = heard(target, namespace, since, labelSelector="go=yes")
+    events = heard(target, namespace, since, least=3, labelSelector="go=yes")
     assert told(events) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
@@ -144,21 +148,21 @@ def test_it_tells_one_object_to_who_asks_for_one(target: Target, namespace: str)
     since = version(target, namespace)
     for name in "ab":
         target.member.create(CONFIG_MAPS.path(namespace), config_map(name))
-    assert told(heard(target, namespace, since, fieldSelector="metadata.name=b")) == [("ADDED", "b")]
+    assert told(heard(target, namespace, since, least=1, fieldSelector="metadata.name=b")) == [("ADDED", "b")]
 
 
 def test_it_keeps_namespaces_apart(target: Target, namespace: str) -> None:
     since = version(target, namespace)
     target.member.create(CONFIG_MAPS.path("default"), config_map(f"of-{namespace}"))
     target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
-    assert told(heard(target, namespace, since)) == [("ADDED", "a")]
-    every = heard(target, "", since, fieldSelector=f"metadata.name=of-{namespace}")
+    assert told(heard(target, namespace, since, least=1)) == [("ADDED", "a")]
+    every = heard(target, "", since, least=1, fieldSelector=f"metadata.name=of-{namespace}")
     assert told(every) == [("ADDED", f"of-{namespace}")]
 
 
 def test_a_short_watch_ends_without_a_bookmark(target: Target, namespace: str) -> None:
     target.member.create(CONFIG_MAPS.path(namespace), config_map("a"))
-    events = heard(target, namespace, version(target, namespace), timeout_s=1)
+    events = heard(target, namespace, version(target, namespace))
     assert not events
 
 

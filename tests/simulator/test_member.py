@@ -170,7 +170,7 @@ def test_it_goes_on_while_its_api_is_away(north: PAIR) -> None:
     with pytest.raises(MemberAway):
         client.list(PODS.path())
     for name in ("llama-worker-1", "llama-worker-0", "llama-master-0"):
-        made.disturb(parse(["crash-pod", f"{NAMESPACE}/{name}", "0"]))
+        assert made._manager is not None and made._manager.crash_pod(f"{NAMESPACE}/{name}", 0)
     made.disturb(parse(["back"]))
     expect(client, "llama", "Succeeded")
 
