@@ -42,7 +42,8 @@ def fleet(door):
 
 
 def test_every_command_of_the_page_runs_as_it_is_written(world, door, capsys):
-    world.member("north", 8, time_scale=0.05, start_delay_s=0.05)  # its job would run for 400 s, and the page suspends it
+    # The page suspends its job, which would run for 400 s there.
+    world.member("north", 8, time_scale=0.05, start_delay_s=0.05)
     world.apply((ROOT / "docs" / "examples" / "policy.yaml").read_text())
     known: dict = {}
     for block in re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
