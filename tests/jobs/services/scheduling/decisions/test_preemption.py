@@ -111,10 +111,10 @@ def test_it_removes_the_copy_once_its_pods_are_gone_and_queues_the_job_again(ord
 
 
 def test_it_gives_the_copy_no_more_than_its_time(ordered):
-    soon = timezone.now() + timedelta(seconds=50)
+    soon = timezone.now() + timedelta(seconds=10)
     preemption.advance(soon)
     assert work().state == Work.State.SUSPENDING
-    preemption.advance(soon + timedelta(seconds=11))
+    preemption.advance(soon + timedelta(seconds=51))
     assert work().state == Work.State.WITHDRAWING
 
 
