@@ -36,6 +36,8 @@ class NodeExclusion(models.Model):
     """Until when faults do not exclude it again, because a person lifted the exclusion."""
     by = models.CharField(max_length=150, blank=True)
     """The person who excluded the node or lifted the exclusion; empty: neither was done by a person."""
+    is_ordered = models.BooleanField(default=False, db_default=False)
+    """Whether the copies that are in its cluster were ordered to follow it, as it is now: in force, or ended."""
 
     class Meta:
         ordering = ["cluster", "node", "pk"]
@@ -52,6 +54,7 @@ class NodeExclusion(models.Model):
         indexes = [
             models.Index(fields=["until"], condition=Q(ended_at__isnull=True), name="node_exclusions_in_force"),
             models.Index(fields=["ended_at"], condition=Q(ended_at__isnull=False), name="node_exclusions_ended"),
+            models.Index(fields=["cluster"], condition=Q(is_ordered=False), name="node_exclusions_to_order"),
         ]
 
     @property

@@ -147,6 +147,8 @@ class Kind(Protocol):
     """By path in the status where the kind says how it stands: its words for each phase, the usual one first; "": none."""
     replaces_pods: bool = False
     """Whether its runtime deletes a pod that has failed and makes another, while the job runs on."""
+    follows_templates: bool = False
+    """Whether its operator makes a pod that it replaces of the present template of the copy, and leaves those that run."""
     phase_conditions: Mapping[Phase, str] = {phase: phase.value for phase in Phase}
     """The conditions of the fleet's status that state a phase; a phase has none where that would mislead upstream's clients."""
     ends_pods: bool = True
@@ -213,6 +215,14 @@ class Kind(Protocol):
         """Keeps all pods off the nodes with these hostnames, beside whatever they ask of nodes themselves."""
         for _, template in self.templates(manifest):
             node_affinity.require(template.setdefault("spec", {}), node_affinity.none_of(hostnames))
+
+    def keep_off_nodes_instead(self, copy: Manifest, written: Manifest, hostnames: Sequence[str]) -> None:
+        """Keeps the pods of a sent copy off these nodes and no others, but for what its author has ``written``, in place."""
+        stated = dict(self.templates(written))
+        for role, template in self.templates(copy):
+            node_affinity.drop_hostnames(template.setdefault("spec", {}), stated.get(role, {}).get("spec") or {})
+        if hostnames:
+            self.keep_off_nodes(copy, hostnames)
 
     def primary_role(self, roles: Iterable[str]) -> str:
         """The chief among the roles of a job."""

@@ -28,6 +28,7 @@ class ReplicaKind(Kind):
     managers: tuple[str, ...] = ("kubeflow.org/training-operator",)
     makes_services = True
     ends_last = True
+    follows_templates = True
     ttl_path = ("spec", "runPolicy", "ttlSecondsAfterFinished")
 
     @property

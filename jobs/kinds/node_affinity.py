@@ -4,22 +4,51 @@ from collections.abc import Sequence
 from typing import Any
 
 Spec = dict[str, Any]
+_HOSTNAME = "kubernetes.io/hostname"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def require(spec: Spec, expression: Spec) -> None:
     """The pod spec with this condition in each of its required terms, in place."""
     affinity = spec["affinity"] = {**(spec.get("affinity") or {})}
     of_nodes = affinity["nodeAffinity"] = {**(affinity.get("nodeAffinity") or {})}
-    required = of_nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    terms = required.get("nodeSelectorTerms") or [{"matchExpressions": []}]
-    of_nodes["requiredDuringSchedulingIgnoredDuringExecution"] = {
-        "nodeSelectorTerms": [_and(term, expression) for term in terms]
-    }
+    terms = _terms(spec) or [{"matchExpressions": []}]
+    of_nodes[_REQUIRED] = {"nodeSelectorTerms": [_and(term, expression) for term in terms]}
+
+
+def drop_hostnames(spec: Spec, written: Spec) -> None:
+    """Takes out of the pod spec, in place, which hostnames are not meant, but for what its author has ``written``."""
+    stated = [expression for term in _terms(written) for expression in term.get("matchExpressions") or []]
+    terms = [_without_hostnames(term, stated) for term in _terms(spec)]
+    if terms == _terms(spec):
+        return
+    affinity = spec["affinity"] = {**spec["affinity"]}
+    of_nodes = affinity["nodeAffinity"] = {**affinity["nodeAffinity"]}
+    if _terms(written) or any(term.get("matchExpressions") or term.get("matchFields") for term in terms):
+        of_nodes[_REQUIRED] = {"nodeSelectorTerms": terms}
+    else:
+        # The term was made for the hostnames alone; one that is left without a condition would match no node.
+        del of_nodes[_REQUIRED]
+
+
+def _without_hostnames(term: Spec, stated: Sequence[Spec]) -> Spec:
+    expressions = term.get("matchExpressions") or []
+    kept = [each for each in expressions if not _names_hosts(each) or each in stated]
+    return term if kept == expressions else {**term, "matchExpressions": kept}
+
+
+def _names_hosts(expression: Spec) -> bool:
+    return expression.get("key") == _HOSTNAME and expression.get("operator") == "NotIn"
+
+
+def _terms(spec: Spec) -> list[Spec]:
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    return list(required.get("nodeSelectorTerms") or [])
 
 
 def none_of(hostnames: Sequence[str]) -> Spec:
     """The condition that a node has none of these hostnames."""
-    return {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": sorted(hostnames)}
+    return {"key": _HOSTNAME, "operator": "NotIn", "values": sorted(hostnames)}
 
 
 def _and(term: Spec, expression: Spec) -> Spec:

@@ -65,7 +65,8 @@ class Work(models.Model):
     node_labels = models.JSONField(null=True, blank=True)
     """By role the labels of the nodes that its pods are kept to, those of the flavor it was placed on; null: none."""
     avoided_nodes = models.JSONField(null=True, blank=True)
-    """Hostnames of the nodes that were excluded when it was placed, which its pods are kept off; null: none were."""
+    """Hostnames of the nodes that its pods are kept off, because they were excluded when it was placed; those of
+    kinds whose copies follow, those that are excluded now. Null: none."""
     resize_wanted = models.PositiveIntegerField(default=0, db_default=0)
     """How many times what a running copy follows has changed since it was sent: the size of its job, labels, annotations."""
     resize_done = models.PositiveIntegerField(default=0, db_default=0)

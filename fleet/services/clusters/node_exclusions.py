@@ -236,6 +236,17 @@ def _exclude_for_problem(node: Node, now: datetime) -> None:
     report(node.cluster, node.name, Fault(key, now, ExclusionReason.NODE_PROBLEM, node.problem), now)
 
 
+def unordered() -> list[NodeExclusion]:
+    """Exclusions that began or ended and that no copy was ordered to follow yet."""
+    return list(NodeExclusion.objects.filter(is_ordered=False).order_by("pk")[:_BATCH])
+
+
+def mark_ordered(exclusion: NodeExclusion) -> None:
+    """Unless it has ended, or has begun again, since it was read: then copies have to be ordered once more."""
+    same = NodeExclusion.objects.filter(pk=exclusion.pk, ended_at=exclusion.ended_at, hostname=exclusion.hostname)
+    same.update(is_ordered=True)
+
+
 def exist() -> bool:
     """Whether some lease will end by the clock."""
     return in_force().exists()
@@ -356,7 +367,8 @@ def _excluded(row: NodeExclusion, cluster: Cluster, now: datetime) -> None:
 
 
 def _announce(row: NodeExclusion, now: datetime) -> None:
-    """For the scheduler, which reads the ledger again, and for watches of nodes, which show it."""
+    """For the scheduler, which reads the ledger again, for copies that run, and for watches of nodes, which show it."""
+    NodeExclusion.objects.filter(pk=row.pk).update(is_ordered=False)
     name, modified = row.cluster.name, journal.Action.MODIFIED
     changes = [journal.Change(NODE_EXCLUSION, name, row.node, str(row.job_uid or row.cluster.uid), modified)]
     if row.job_uid is None:

@@ -23,6 +23,7 @@ from fleet.kube.resources import (
     SCALE_OUTS,
     SECRETS,
     SERVICE_ACCOUNTS,
+    SERVICES,
     SIGS_POD_GROUPS,
     TRAINING_RUNTIMES,
     VOLCANO_QUEUES,
@@ -185,6 +186,7 @@ def _rights(apis: Apis) -> list[Right]:
         rights.append(_right("create", ACCESS_REVIEWS, "checking the rights of masters of ElasticJobs"))
     for dependent in (CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, VOLUME_CLAIMS):
         rights += [_right(verb, dependent, "what jobs depend on") for verb in ("get", "create", "patch", "delete")]
+    rights += [_right(verb, SERVICES, "checking nodes before a job starts") for verb in ("get", "create")]
     rights.append(_right("get", VOLUMES, "the nodes that reach the volumes of claims"))
     rights += [_right(verb, EVENTS, "why the cluster does not create a job's pods") for verb in ("list", "watch")]
     rights.append(_right("create", NAMESPACES, "the jobs' namespaces"))

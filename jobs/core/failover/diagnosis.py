@@ -32,6 +32,7 @@ _OF_CAUSE: Mapping[Cause, Class] = {
 }
 _OF_SYMPTOM: Mapping[Symptom, Class] = {
     Symptom.GPU_FAULT: Class.INFRASTRUCTURE,
+    Symptom.NODE_CHECK: Class.INFRASTRUCTURE,
     Symptom.NETWORK_FAULT: Class.INFRASTRUCTURE,
     Symptom.TERMINATED: Class.PREEMPTION,
 }
@@ -42,6 +43,7 @@ _CAUSE_OF: Mapping[Symptom, Cause] = {
     Symptom.EXCEPTION: Cause.CODE_ERROR,
     # Not the program's fault, but only the log says so: the budget of unknown causes applies.
     Symptom.GPU_FAULT: Cause.UNKNOWN,
+    Symptom.NODE_CHECK: Cause.UNKNOWN,
     Symptom.NETWORK_FAULT: Cause.UNKNOWN,
     Symptom.PEER_LOST: Cause.UNKNOWN,
 }
@@ -74,7 +76,7 @@ class Diagnosis:
     def node_at_fault(self) -> str:
         """The node that the job should not get again. Empty: none is known to be at fault."""
         symptom = self.finding.symptom if self.finding else None
-        is_at_fault = self.cause is Cause.INFRASTRUCTURE or symptom is Symptom.GPU_FAULT
+        is_at_fault = self.cause is Cause.INFRASTRUCTURE or symptom in (Symptom.GPU_FAULT, Symptom.NODE_CHECK)
         return self.pod.node if self.pod and self.kind is Class.INFRASTRUCTURE and is_at_fault else ""
 
     @property

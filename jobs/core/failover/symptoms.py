@@ -20,6 +20,8 @@ _MESSAGE_CHARS = 300
 class Symptom(StrEnum):
     GPU_FAULT = "GpuFault"
     """A GPU or its links are broken: an Xid of hardware, an uncorrectable ECC error, a GPU that fell off the bus."""
+    NODE_CHECK = "NodeCheck"
+    """The check of the gang before its start found the node faulty or slow."""
     OUT_OF_MEMORY = "OutOfMemory"
     """Memory of the pod or its node, or shared memory."""
     GPU_OUT_OF_MEMORY = "GpuOutOfMemory"
@@ -62,6 +64,7 @@ class Finding:
 
 _PRECEDENCE: Mapping[Symptom, int] = {
     Symptom.GPU_FAULT: 0,
+    Symptom.NODE_CHECK: 0,
     Symptom.OUT_OF_MEMORY: 1,
     Symptom.GPU_OUT_OF_MEMORY: 1,
     Symptom.DATA: 1,
@@ -84,6 +87,10 @@ _LINES: Sequence[tuple[Symptom, re.Pattern[str]]] = (
             r"Driver/library version mismatch|all CUDA-capable devices are busy or unavailable|"
             r"Got async event\s?: (?:port error|local catastrophic error)"
         ),
+    ),
+    (
+        Symptom.NODE_CHECK,
+        re.compile(r'^\{"name":"convoy\.nodecheck",.{1,300}"verdict":"(?:faulty|slow)"'),
     ),
     (
         Symptom.OUT_OF_MEMORY,

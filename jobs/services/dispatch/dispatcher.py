@@ -42,6 +42,7 @@ from jobs.models import Job, Work
 from jobs.runtime import facts
 from jobs.services.dispatch import unreached
 from jobs.services.dispatch.copies import overrides, preserved_state, progress_reports, resizing, sent_events, topology
+from jobs.services.dispatch.copies.node_checks import add_check, send_check
 from jobs.services.dispatch.copies.sent_events import Notes
 from jobs.services.dispatch.members import (
     dependents,
@@ -238,6 +239,7 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
     if share is not None:
         kind.set_replicas(body, share.replicas, share.completions)
     rank_lists = topology.write(client, kind, body, job, work)
+    unchecked, check = add_check(kind, body, work)
     kind.keep_to_nodes(body, work.node_labels or {})
     if work.avoided_nodes:
         kind.keep_off_nodes(body, work.avoided_nodes)
@@ -256,10 +258,11 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
         member_objects.create(client, resource, companion, uid, attempt, author=author)
     created = member_objects.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite, author=author)
     topology.hand_over(client, author, created, kind.resource, rank_lists, work)
+    send_check(client, author, created, check, work)
     work.object_uid = str(created["metadata"].get("uid") or "")
     if report_secret:
         progress_reports.send(client, report_secret, created, work)
-    return sent_events.notes(job, work, overridden_by=policies, preserved_state=handed_over, unreported=unreported)
+    return sent_events.notes(job, work, policies, handed_over, unreported, unchecked)
 
 
 @transaction.atomic

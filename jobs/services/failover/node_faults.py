@@ -15,6 +15,7 @@ from fleet.services.clusters import node_exclusions
 from fleet.services.clusters.node_exclusions import Fault
 from jobs.core.failover.causes import Failure
 from jobs.core.failover.diagnosis import Diagnosis
+from jobs.core.failover.symptoms import Symptom
 from jobs.events import record_event
 from jobs.models import Attempt, Job
 
@@ -42,7 +43,9 @@ def shown_by_log(job: Job, attempt: int, diagnosis: Diagnosis, now: datetime) ->
     if cluster is None or diagnosis.finding is None:
         return
     if Node.objects.filter(cluster=cluster, name=node).exists():
-        _exclude(job, attempt, cluster, [node], ExclusionReason.GPU_FAULT, diagnosis.message, now)
+        is_check = diagnosis.finding.symptom is Symptom.NODE_CHECK
+        reason = ExclusionReason.NODE_CHECK if is_check else ExclusionReason.GPU_FAULT
+        _exclude(job, attempt, cluster, [node], reason, diagnosis.message, now)
 
 
 def shown_by_check(job: Job, attempt: int, node: str, why: str, now: datetime, *, is_slow: bool) -> None:

@@ -21,7 +21,7 @@ from fleet.db import clock
 from fleet.member.errors import MemberAway, MemberError
 from fleet.models import Cluster, Pod
 from fleet.services.members import impersonation, member_clients, pod_logs
-from jobs.core.failover import symptoms
+from jobs.core.failover import node_check, symptoms
 from jobs.core.failover.causes import Cause, Failure, PodEnd
 from jobs.core.failover.diagnosis import Class, Diagnosis, diagnose
 from jobs.core.failover.rules import Outcome
@@ -100,15 +100,19 @@ def _ended_first(key: tuple[UUID, int]) -> list[tuple[Pod, Mapping[str, Any]]]:
     """The pods that failed, those that ended first in front, each with the container that failed."""
     uid, number = key
     pods = Pod.objects.filter(job_uid=uid, attempt=number).select_related("cluster").order_by("role", "index", "name")
-    failed = [(pod, _failed_container(pod)) for pod in pods if evidence.pod_end(pod).has_failed]
+    failed = [(pod, _failed_container(pod)) for pod in pods if evidence.pod_end(pod).has_failed or _failed_check(pod)]
     return sorted(failed, key=lambda each: _ended_at(each[1]) or "9999")[:_PODS]
 
 
+def _failed_check(pod: Pod) -> bool:
+    return node_check.failed(pod_details.parse(pod.details)) is not None
+
+
 def _failed_container(pod: Pod) -> Mapping[str, Any]:
-    containers: Sequence[Mapping[str, Any]] = pod_details.parse(pod.details).get("containers") or []
-    return next(
-        (each for each in containers if _termination(each).get("exitCode")), containers[0] if containers else {}
-    )
+    details = pod_details.parse(pod.details)
+    containers: Sequence[Mapping[str, Any]] = details.get("containers") or []
+    failed = (each for each in [*containers, *(details.get("initContainers") or [])])
+    return next((each for each in failed if _termination(each).get("exitCode")), containers[0] if containers else {})
 
 
 def _termination(container: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ from jobs.kinds.base import FINISHED, Manifest, Phase, State
 from jobs.models import Job, Work
 from jobs.runtime.notices import StopRequest
 from jobs.services.dispatch.members import service_accounts
-from jobs.services.failover import crash_loops, division, evidence, failover, returns
+from jobs.services.failover import crash_loops, division, evidence, failover, node_checks, returns
 from jobs.services.follow import division_status, member_copies, notices, progress, refusals, runtime_facts, status_rows
 from jobs.services.follow.division_status import PodsSeen
 from jobs.services.follow.status_batch import Key, StatusBatch
@@ -151,8 +151,9 @@ class JobEventHandler:
                 _apply_status(job, job.status, running[job.uid, job.attempt], batch)
         batch.write()
         runtime_facts.hurry(jobs, keys, now)
+        node_checks.review(jobs, keys, now)
         # Most jobs stay on their member and keep their charge. A divided job may release the charge of single shares.
-        charged = [job for job in jobs.values() if job.charge is not None]
+        charged = (job for job in jobs.values() if job.charge is not None)
         if releasable := [job.uid for job in charged if job.shares or job.state not in Job.ON_MEMBER]:
             charges.release(now, releasable)
             loop.advance_evictions(now, releasable)

@@ -20,6 +20,7 @@ from fleet.services.clusters import circuits, node_exclusions
 from fleet.services.operations.exclusive import exclusive
 from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
+from jobs.services.dispatch.copies import kept_off
 from jobs.services.failover import failover, incidents, returns
 from jobs.services.follow import diagnosing, hangs, notices, runtime_facts, volume_nodes
 from jobs.services.follow.timeouts import cool_offs, expiry, health, max_wait, retention, time_limits
@@ -54,6 +55,7 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
         runtime_facts.request_due,
         incidents.run,
         node_exclusions.settle,
+        kept_off.order,  # before the works that are due are pushed
         _push_due,
         _close_idle_circuits,
         expiry.run,

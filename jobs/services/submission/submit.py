@@ -20,6 +20,7 @@ from fleet.services.auditing import audit
 from jobs import snapshot, snapshot_topology, tracing
 from jobs.core.failover.hang_policy import parse_on_hang
 from jobs.core.failover.lifecycle import max_wait_s, parse_deadline
+from jobs.core.failover.node_check import parse_node_check
 from jobs.core.gang import entitlement, priority_classes, topology_constraints
 from jobs.core.life.dependencies import AFTER, parse_after
 from jobs.core.life.jobs import JOB, JobEvent
@@ -217,6 +218,7 @@ def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
     parse_deadline(manifest["metadata"].get("annotations"), datetime.min.replace(tzinfo=UTC), faults)
     restarts.is_asked_for(manifest["metadata"].get("annotations") or {}, faults)
     parse_on_hang(manifest["metadata"].get("annotations"), faults)
+    parse_node_check(manifest["metadata"].get("annotations"), faults)
     return faults.found
 
 

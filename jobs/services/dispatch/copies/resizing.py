@@ -1,5 +1,5 @@
-"""Brings a copy to the size, labels and annotations in force of its job, in the member that has it: what
-`jobs.services.lifecycle.sizes` and `copy_metadata` ordered.
+"""Brings a copy to the size, labels and annotations in force of its job, and keeps it off excluded nodes, in the member that
+has it: what `jobs.services.lifecycle.sizes`, `copy_metadata` and `kept_off` ordered.
 
 Idempotent, and without a size of its own: the number of the order is read before the job, so that the sizes sent are those of
 this order or of a later one. A worker that dies after the patch leaves an order that the next one finds carried out. A copy
@@ -25,7 +25,7 @@ from jobs.events import announce_works, record_event
 from jobs.kinds import gangs
 from jobs.kinds.base import Manifest, set_metadata
 from jobs.models import Job, Work
-from jobs.services.dispatch.copies import overrides
+from jobs.services.dispatch.copies import kept_off, overrides
 from jobs.services.dispatch.members import member_objects, scalers
 from jobs.services.dispatch.members.member_objects import NotYet
 from jobs.services.lifecycle import sizes, works
@@ -38,6 +38,7 @@ def carry_out(client: MemberClient, work: Work, job: Job, clock: Callable[[], da
     try:
         if work.attempt in shares.counting(job.shares, job.attempt):
             _follow_metadata(client, work, job)
+            kept_off.follow(client, work, job)
         if job.attempt == work.attempt and in_force:
             _resize_group(client, work, job)
             is_changed = _resize_copy(client, work, job, in_force)

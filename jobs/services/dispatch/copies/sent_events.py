@@ -7,18 +7,23 @@ from jobs.events import job_event
 from jobs.models import Job, Work
 from jobs.services.lifecycle.copies import other_copies
 
-UNREPORTED = "ProgressNotReported"
+UNREPORTED, UNCHECKED = "ProgressNotReported", "NodesNotChecked"
 Notes = Sequence[tuple[str, str]]
 """Reasons and messages of events."""
 
 
-def notes(job: Job, work: Work, *, overridden_by: Sequence[str], preserved_state: str, unreported: str = "") -> Notes:
-    """``overridden_by`` are the names of the override policies that were applied; ``unreported`` says why it cannot report."""
+def notes(
+    job: Job, work: Work, overridden_by: Sequence[str], preserved_state: str, unreported: str = "", unchecked: str = ""
+) -> Notes:
+    """``overridden_by`` are the names of the override policies that were applied; ``unreported`` says why it cannot report,
+    ``unchecked`` why its nodes are not checked.
+    """
     overridden = f"Applied to the copy for {work.cluster.name}: {', '.join(overridden_by)}" if overridden_by else ""
     messages = {
         "ApplyOverridePolicySucceed": overridden,
         "StatePreserved": preserved_state,
         UNREPORTED: unreported,
+        UNCHECKED: unchecked,
         other_copies.POSSIBLE: other_copies.warning(job, work.attempt),
     }
     return [(reason, message) for reason, message in messages.items() if message]
@@ -26,5 +31,5 @@ def notes(job: Job, work: Work, *, overridden_by: Sequence[str], preserved_state
 
 def lines(job: Job, work: Work, notes: Notes) -> list[events.Line]:
     sent = ("SyncWorkSucceed", f"Sent to {work.cluster.name} as attempt {work.attempt}")
-    warnings = (other_copies.POSSIBLE, UNREPORTED)
+    warnings = (other_copies.POSSIBLE, UNREPORTED, UNCHECKED)
     return [job_event(job, reason, text, warning=reason in warnings) for reason, text in (sent, *notes)]

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from structlog import get_logger
 
@@ -36,6 +37,12 @@ def acquire(holder: str, now: datetime) -> int | None:
 def renew(epoch: int, now: datetime) -> bool:
     """Extends the lease by a term, and locks it until the transaction ends; False when it has been lost."""
     return _RENEW.run(name=cycle_requests.LEASE, epoch=epoch, end=now + _lease_time()) == 1
+
+
+def wait_for_writers() -> None:
+    """Returns once every plan is committed that was being written: what was committed before is read by all later ones."""
+    with transaction.atomic():
+        list(Lease.objects.select_for_update(no_key=True).filter(name=cycle_requests.LEASE))
 
 
 def release(epoch: int) -> bool:
