@@ -68,8 +68,8 @@ def _checked(asked: argparse.Namespace) -> dict[str, Any]:
     try:
         deadline = began + asked.join_s
         verdict = _take_part(asked, *_peers(asked, deadline), deadline)
-    except (CheckFailed, Ended, OSError) as e:
-        verdict = {"verdict": UNKNOWN, "message": f"{e}"[:300]}
+    except (CheckFailed, Ended, OSError, KeyError, TypeError, ValueError) as e:
+        verdict = {"verdict": UNKNOWN, "message": f"{e}"[:300] or type(e).__name__}
     return {"took_s": round(time.monotonic() - began, 1), **verdict}
 
 

@@ -6,12 +6,15 @@ seconds. It ends with an error where anything is not as it must be; `run` gives 
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from convoy_runtime.pair_check import CheckFailed, Member
@@ -28,7 +31,10 @@ def is_there() -> bool:
 def devices() -> int:
     """GPUs of this pod, and 1 without; asked in a process of its own, so that none is held here."""
     asked = "import torch; print(torch.cuda.device_count())"
-    answer = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, timeout=120, check=False)
+    try:
+        answer = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, timeout=120, check=False)
+    except subprocess.TimeoutExpired:
+        return 1
     words = answer.stdout.split()
     return max(int(words[-1]), 1) if words and words[-1].isdigit() else 1
 
@@ -41,12 +47,15 @@ def run(members: Sequence[Member], me: int, timeout_s: float) -> float:
     own = next(member for member in members if member.node == me)
     command = [sys.executable, "-m", "convoy_runtime.torch_check"]
     place = [str(world), first.host, str(first.port + 1)]
+    folder = str(Path(__file__).parent.parent)
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))}
     processes = [
         subprocess.Popen(
             [*command, str(begin + device), str(device), *place],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env=found,
         )
         for device in range(own.devices)
     ]
@@ -71,9 +80,8 @@ def _seconds(process: subprocess.Popen[str], deadline: float) -> float:
 
 
 def main(rank: int, device: int, world: int, host: str, port: int) -> float:
-    import torch
-    import torch.distributed as dist
-
+    torch: Any = importlib.import_module("torch")
+    dist: Any = importlib.import_module("torch.distributed")
     has_gpu = bool(torch.cuda.is_available())
     where: Any = torch.device("cuda", device) if has_gpu else torch.device("cpu")
     if has_gpu:

@@ -11,6 +11,7 @@ from fleet.services.clusters import agents, health, member_tokens, rediscovery
 from fleet.services.logs import reading
 from fleet.services.operations import processes
 from fleet.services.operations.exclusive import exclusive
+from fleet.services.watching import node_taints
 
 _CHECK_TERM = timedelta(seconds=10)
 """Longer than a check takes, and shorter than the pause after which what was seen before counts for nothing."""
@@ -33,6 +34,12 @@ def check_clusters() -> None:
             health.check_all(now)
             agents.start(clock.now())
     rediscovery.start(now, random.Random())  # noqa: S311 - spreads requests over time, keeps no secret
+    node_taints.request_due(now)
+
+
+@shared_task(name="fleet.taint_nodes")
+def taint_nodes(cluster: int) -> None:
+    node_taints.visit(cluster, clock.now())
 
 
 @shared_task(name="fleet.audit")

@@ -13,6 +13,7 @@ from django.db.models import Max, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from fleet.core import fits, prices
+from fleet.core.node_exclusions import TAINT
 from fleet.db import isolation, prepared
 from fleet.models import Cluster, Hold, Node
 from fleet.services.clusters import node_exclusions
@@ -191,7 +192,8 @@ def facts_of(node: Node, where: Whereabouts, excluded: Mapping[tuple[int, str], 
         allocatable=node.allocatable,
         requested=node.requested,
         labels=node.labels,
-        taints=taints_of(node.taints),
+        # The ledger itself says who is kept off, and when it ends; the taint in the member follows it.
+        taints=taints_of(taint for taint in node.taints if taint.get("key") != TAINT),
         usable=node.ready and not node.unschedulable,
         domain=where.domain(node),
         excluded=excluded.get((node.cluster_id, node.name), ""),

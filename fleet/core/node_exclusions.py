@@ -10,6 +10,10 @@ from enum import StrEnum
 
 from fleet.core.settings import NodeExclusionSettings
 
+TAINT = "convoy.dev/excluded"
+"""Key of the taint of an excluded node in its member, where the cluster asks for it; its value is the reason."""
+TAINT_NODES = "convoy.dev/taint-excluded-nodes"
+"""Annotation of a cluster: ``true`` has its excluded nodes tainted, ``false`` has the taints taken off."""
 _MOST_FAULTS = 64
 """Counted faults; the lease is as long as it may be long before."""
 

@@ -77,6 +77,8 @@ class Cluster(models.Model):
     """What discovery says: ``{"kubeflow.org/v1": {"PyTorchJob": "pytorchjobs"}}``."""
     discovered_at = models.DateTimeField(null=True, blank=True)
     """When version, apis and permissions were last learned."""
+    node_taints_due_at = models.DateTimeField(null=True, blank=True)
+    """Not to be asked before this to taint its nodes as the ledger says; null: as soon as there is something to change."""
     discovery_due_at = models.DateTimeField(null=True, blank=True, db_index=True)
     """When they are asked for again; null: at once. A worker that asks moves it, and so claims the member."""
     permissions = models.JSONField(default=list, blank=True)

@@ -221,7 +221,7 @@ def set_labels(cluster: Cluster, labels: Mapping[str, str], *, by: str, now: dat
 
 
 def set_annotations(cluster: Cluster, annotations: Mapping[str, str], *, by: str, now: datetime) -> Cluster:
-    """Replaces all annotations: notes of people and tools, on which nothing depends."""
+    """Replaces all annotations: notes of people and tools."""
     _refuse(tags.annotation_faults(annotations))
     with transaction.atomic():
         row = locked(cluster)

@@ -186,6 +186,7 @@ def _rights(apis: Apis) -> list[Right]:
         rights.append(_right("create", ACCESS_REVIEWS, "checking the rights of masters of ElasticJobs"))
     for dependent in (CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, VOLUME_CLAIMS):
         rights += [_right(verb, dependent, "what jobs depend on") for verb in ("get", "create", "patch", "delete")]
+    rights += [_right(verb, NODES, "tainting excluded nodes, where that is asked for") for verb in ("get", "patch")]
     rights += [_right(verb, SERVICES, "checking nodes before a job starts") for verb in ("get", "create")]
     rights.append(_right("get", VOLUMES, "the nodes that reach the volumes of claims"))
     rights += [_right(verb, EVENTS, "why the cluster does not create a job's pods") for verb in ("list", "watch")]

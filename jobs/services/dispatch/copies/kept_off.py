@@ -6,7 +6,7 @@ others keep the templates that they were sent with, and are helped by a taint al
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -41,11 +41,11 @@ def order(now: datetime) -> None:
 
 
 @transaction.atomic
-def _order(cluster: int, changed: Iterable[NodeExclusion], now: datetime) -> None:
+def _order(cluster: int, changed: Sequence[NodeExclusion], now: datetime) -> None:
     rows = Work.objects.filter(cluster=cluster, state__in=[_State.PENDING, _State.SENDING, _State.APPLIED])
-    jobs = {exclusion.job_uid for exclusion in changed}
-    if None not in jobs:
-        rows = rows.filter(job_uid__in=jobs)
+    of_jobs = {exclusion.job_uid for exclusion in changed if exclusion.job_uid}
+    if all(exclusion.job_uid for exclusion in changed):
+        rows = rows.filter(job_uid__in=of_jobs)
     sent = list(rows.order_by("pk").select_for_update(no_key=True, of=("self",)))
     excluded = excluded_nodes.load({work.job_uid for work in sent})
     late: dict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -53,8 +53,8 @@ def _order(cluster: int, changed: Iterable[NodeExclusion], now: datetime) -> Non
         hostnames = excluded.hostnames(cluster, work.job_uid)
         if hostnames != work.avoided_nodes and (work.state == _State.PENDING or _follows(work)):
             late[tuple(hostnames or ())].append(work.pk)
-    for hostnames, pks in late.items():
-        fields = {"avoided_nodes": list(hostnames) or None, "resize_wanted": F("resize_wanted") + 1}
+    for avoided, pks in late.items():
+        fields = {"avoided_nodes": list(avoided) or None, "resize_wanted": F("resize_wanted") + 1}
         for start in range(0, len(pks), _MOST):
             Work.objects.filter(pk__in=pks[start : start + _MOST]).update(**fields, due_at=now, tries=0)
     for exclusion in changed:

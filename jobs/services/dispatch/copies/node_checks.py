@@ -98,7 +98,7 @@ def _add_container(spec: Manifest, name: str, arguments: list[str]) -> None:
     trains = next(filter(_devices, containers), containers[0])
     copied = {field: trains[field] for field in _COPIED if field in trains}
     address = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
-    mounts = [{"name": f"{CONTAINER}-state", "mountPath": _STATE}]
+    mounts: list[Manifest] = [{"name": f"{CONTAINER}-state", "mountPath": _STATE}]
     mounts += [{"name": CONTAINER, "mountPath": f"{_CODE}/convoy_runtime", "readOnly": True}]
     added = {
         **copied,
