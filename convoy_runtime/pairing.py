@@ -44,7 +44,7 @@ def next_groups(nodes: int, results: Sequence[Result], rounds: int = 0) -> list[
 
 
 def verdicts(nodes: int, results: Sequence[Result]) -> dict[int, str]:
-    """By node `OK`, `FAULTY`, `SLOW`, or `UNKNOWN` where no check has told it from the node that it failed with."""
+    """By node `OK`, `FAULTY`, `SLOW`, or `UNKNOWN` where no check has set it apart from the node that it failed with."""
     known = _Known(nodes, results)
     return {node: known.verdict(node) for node in range(nodes)}
 

@@ -46,7 +46,9 @@ BLOCKS = {
     "docs/quotas.md 1": "applied by the commands of docs/quota-tree.md, as tree.yaml",
     "docs/quotas.md 2": "what a command prints",
     "docs/runtime.md 1": "a script with parts left out; tests/convoy_runtime calls all functions",
-    "docs/runtime.md 2": "lines of a log, read from a process by tests/convoy_runtime/test_watching.py",
+    "docs/runtime.md 2": "an annotation; tests/jobs/services/dispatch/copies/test_node_checks.py sends jobs with it",
+    "docs/runtime.md 3": "a line of a log, read from nodes that check each other by tests/convoy_runtime/test_nodecheck.py",
+    "docs/runtime.md 4": "lines of a log, read from a process by tests/convoy_runtime/test_watching.py",
     "docs/threat-model.md 1": "a drawing",
 }
 """Blocks of other languages than shell, on pages that are followed."""

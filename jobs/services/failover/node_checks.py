@@ -21,7 +21,9 @@ _MOST = 64
 
 
 def review(jobs: Mapping[UUID, Job], changed: Collection[tuple[UUID, int]], now: datetime) -> None:
-    """Of the locked jobs, whose pods have changed, those of which a pod shows that its node failed the check."""
+    """Of the locked jobs, with attempts whose pods have changed, those of which a pod shows that its node failed the check."""
+    if not changed:
+        return
     current = {job.uid: job for job in jobs.values() if (job.uid, job.attempt) in changed and not job.shares}
     rows = Pod.objects.filter(job_uid__in=current, phase__in=["Pending", "Failed"]).exclude(node="")
     for pod in rows.filter(details__contains=node_check.CONTAINER).order_by("job_uid", "index")[:_MOST]:

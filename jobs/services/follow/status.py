@@ -151,7 +151,7 @@ class JobEventHandler:
                 _apply_status(job, job.status, running[job.uid, job.attempt], batch)
         batch.write()
         runtime_facts.hurry(jobs, keys, now)
-        node_checks.review(jobs, keys, now)
+        node_checks.review(jobs, keys & running.unsettled, now)
         # Most jobs stay on their member and keep their charge. A divided job may release the charge of single shares.
         charged = (job for job in jobs.values() if job.charge is not None)
         if releasable := [job.uid for job in charged if job.shares or job.state not in Job.ON_MEMBER]:

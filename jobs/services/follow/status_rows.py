@@ -54,14 +54,18 @@ class RunningPods(Counter[Key]):
     restarting: frozenset[UUID] = frozenset()
     created: Mapping[Key, int] = {}
     """The number of all pods of each attempt that have not ended."""
+    unsettled: frozenset[Key] = frozenset()
+    """Attempts with pods that do not run yet, or have failed."""
 
 
 def _pod_counts(param: Param) -> QuerySet[Pod, Any]:
     pods = Pod.objects.filter(cluster_id=param("cluster", KEY), job_uid__in=param("uids", UID)).order_by()
-    return (
-        pods.exclude(phase__in=["Succeeded", "Failed"])
-        .values_list("job_uid", "attempt")
-        .annotate(count=Count("pk", filter=Q(phase="Running")), most=Max("restarts"), created=Count("pk"))
+    live = ~Q(phase__in=["Succeeded", "Failed"])
+    return pods.values_list("job_uid", "attempt").annotate(
+        count=Count("pk", filter=Q(phase="Running")),
+        most=Max("restarts", filter=live),
+        created=Count("pk", filter=live),
+        unsettled=Count("pk", filter=Q(phase__in=["Pending", "Failed"])),
     )
 
 
@@ -70,8 +74,9 @@ _POD_COUNTS = prepared.Rows(_pod_counts)
 
 def count_running(cluster_id: int, uids: Iterable[UUID]) -> RunningPods:
     rows = _POD_COUNTS.values(cluster=cluster_id, uids=list(uids))
-    running = RunningPods({(uid, attempt): count for uid, attempt, count, _, _ in rows})
-    running.created = {(uid, attempt): created for uid, attempt, _, _, created in rows}
+    running = RunningPods({(uid, attempt): count for uid, attempt, count, *_ in rows})
+    running.created = {(uid, attempt): created for uid, attempt, _, _, created, _ in rows}
     least = settings.CONVOY_FAILOVER.crash_loop_restarts
-    running.restarting = frozenset(uid for uid, _, _, most, _ in rows if most >= least)
+    running.restarting = frozenset(uid for uid, _, _, most, *_ in rows if (most or 0) >= least)
+    running.unsettled = frozenset((uid, attempt) for uid, attempt, *_, unsettled in rows if unsettled)
     return running
