@@ -58,7 +58,7 @@ def test_a_gang_of_1024_gpus_runs_again_without_the_node_that_was_lost(
     world.apply(policy(), gang())
     world.until(lambda: running(world, 1) == NODES, "all pods run", patience_s=PATIENCE_S)
     started_s = time.monotonic() - began
-    lost = Pod.objects.filter(role="worker", index=7).values_list("node", flat=True).get()
+    lost = Pod.objects.filter(role="worker", index=3).values_list("node", flat=True).get()
     stopped = time.monotonic()
     made.disturb(Fault("node-down", target=lost))
     world.until(lambda: Node.objects.filter(name=lost, ready=False).exists(), "it is seen", patience_s=PATIENCE_S)
