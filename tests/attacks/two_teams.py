@@ -219,8 +219,12 @@ def known(job: Job) -> dict[str, str]:
     return {"id": str(job.uid), "name": "north", "node": "node", "username": "mal"}
 
 
-def rest_paths(*jobs: Job) -> Iterator[tuple[str, str]]:
-    """(method, path) of every operation, with what is of each of the jobs where its path names something."""
+def rest_paths(*jobs: Job) -> list[tuple[str, str]]:
+    """(method, path) of every operation, with what is of each of the jobs where its path names something of a job."""
+    return list(dict.fromkeys(_rest_paths(*jobs)))
+
+
+def _rest_paths(*jobs: Job) -> Iterator[tuple[str, str]]:
     for operation in OPERATIONS:
         for job in jobs:
             for names in _names(operation.path, job):

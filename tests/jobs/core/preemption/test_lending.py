@@ -13,6 +13,7 @@ from jobs.core.scheduling.scheduler import Scheduler
 from tests.jobs.core.builders import GPU, NOON, PLENTY, a_quota, cluster, mine, node, under
 from tests.jobs.core.playing import VirtualFleet, random_fleet
 from tests.quotas.core.builders import quota
+from tests.support.examples import examples
 
 HOUR = 3600.0
 SEEDS = [109, 154, 257, 286, 309, 379, 421, 494, 896, 100560, 100961, 101024, 1000000]
@@ -30,7 +31,7 @@ def test_it_stops_no_gang_that_it_has_just_placed(seed):
     assert stopped_at_once(random_fleet(seed)) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 10**6))
 def test_it_never_stops_what_it_placed_unless_something_has_happened_in_between(seed):
     assert stopped_at_once(random_fleet(seed)) == []
