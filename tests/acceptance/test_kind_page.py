@@ -11,9 +11,11 @@ from textwrap import indent
 
 import pytest
 
+from tests.support import template
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "development" / "kind.md"
-LEFT_OUT = (".git", ".venv", ".convoy", "node_modules", "__pycache__", ".*_cache", "dist")
+LEFT_OUT = (".git", ".venv", ".convoy", "node_modules", ".*_cache", ".hypothesis", "dist")
 NOT_RUN = ("python3 manage.py", "make lint")
 """They make the .venv that this test is run by, and check every other file of the checkout as well."""
 _BLOCK = re.compile(r"(?P<above>[^\n]*)\n+^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -71,9 +73,13 @@ def run(command: str, checkout: Path) -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
+    """With its bytecode and the migrated database, which a checkout in which tests have run has too."""
     made = tmp_path / "checkout"
     shutil.copytree(ROOT, made, ignore=shutil.ignore_patterns(*LEFT_OUT))
     (made / ".venv").symlink_to(ROOT / ".venv")
+    database = made / template.file().relative_to(ROOT)
+    database.parent.mkdir(parents=True)
+    template.copy_to(database)
     return made
 
 

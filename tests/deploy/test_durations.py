@@ -54,4 +54,16 @@ def test_a_folder_that_runs_as_one_begins_as_early_as_all_its_files_ask_for() ->
     items = [SimpleNamespace(nodeid=nodeid) for nodeid in nodeids]
     items.sort(key=by_seconds(nodeids, seconds))  # type: ignore[arg-type]  # only the name of a test is asked for
     assert [item.nodeid.split("/")[1] for item in items] == ["contract", "contract", "flows", "flows"]
-    assert items[-1].nodeid == "tests/flows/test_d.py::tests"
+
+
+def test_a_new_file_begins_as_early_as_those_of_its_folder() -> None:
+    seconds = {"tests/console/test_a.py": 20.0, "tests/console/test_b.py": 10.0, "tests/kube/test_c.py": 12.0}
+    nodeids = [
+        "tests/kube/test_new.py::t",
+        "tests/kube/test_c.py::t",
+        "tests/console/test_new.py::t",
+        "tests/agent/test_new.py::t",
+    ]
+    items = [SimpleNamespace(nodeid=nodeid) for nodeid in nodeids]
+    items.sort(key=by_seconds(nodeids, seconds))  # type: ignore[arg-type]  # only the name of a test is asked for
+    assert [item.nodeid for item in items] == [nodeids[2], nodeids[0], nodeids[1], nodeids[3]]

@@ -10,12 +10,12 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 import pytest
 
-from tests.support.together import scope_of
+from tests.support.together import folder_of, scope_of
 
 FILE = Path(__file__).resolve().parent.parent / "durations.json"
 SHOWN = 30
@@ -24,8 +24,8 @@ SLOW_S = 4.0
 OVER = 3.0
 FEWEST = 10
 """Of slow tests that must have run for the machine's speed to be known."""
-UNKNOWN_S = 1.0
-"""A file that is not in the list yet."""
+UNKNOWN_S = 5.0
+"""A file that is not in the list yet, in a folder of which none is."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -88,10 +88,16 @@ def merged(
 
 
 def by_seconds(nodeids: Iterable[str], seconds: dict[str, float]) -> Callable[[pytest.Item], float]:
-    """Sorts tests by what is run whole with them, a file or a folder."""
+    """Sorts tests by what is run whole with them, a file or a folder.
+
+    A new file is taken for one of its folder: those of browsers and flows, taken for short, would be left for the end.
+    """
+    folders: dict[str, list[float]] = defaultdict(list)
+    for file, took in seconds.items():
+        folders[folder_of(file)].append(took)
     total: dict[str, float] = defaultdict(float)
     for file in {nodeid.partition("::")[0] for nodeid in nodeids}:
-        total[scope_of(file)] += seconds.get(file, UNKNOWN_S)
+        total[scope_of(file)] += seconds.get(file, mean(folders.get(folder_of(file), [UNKNOWN_S])))
     return lambda item: -total[scope_of(item.nodeid)]
 
 

@@ -23,7 +23,7 @@ FOLDER = ROOT / ".convoy" / "tests"
 
 def copy_to(path: Path) -> None:
     """A database that is migrated and empty."""
-    shutil.copyfile(_template(), path)
+    shutil.copyfile(file(), path)
 
 
 def home_at(path: Path) -> dict[str, str]:
@@ -39,7 +39,8 @@ def environment(home: Path) -> dict[str, str]:
 
 
 @cache
-def _template() -> Path:
+def file() -> Path:
+    """Of this state of the migrations; made where there is none yet."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     template = FOLDER / f"{_digest()}.sqlite3"
     with (FOLDER / "lock").open("w") as lock:
