@@ -5,6 +5,7 @@ With ``--postgres`` they run on PostgreSQL and Valkey instead of SQLite and file
 
 import os
 import sys
+from itertools import pairwise
 
 from deploy.bootstrap import reaping
 from deploy.bootstrap.console import Console
@@ -32,8 +33,14 @@ def command(argv: list[str], home: Home, steps: Steps) -> int:
     env = {name: value for name, value in os.environ.items() if name not in ("CONVOY_HOME", "REDIS_URL")}
     runner = "tests.support.servers" if SERVERS in argv else "pytest"
     argv = [part for part in argv if part != SERVERS]
-    spread = [] if any(part.startswith("-n") for part in argv) else ["-n", str(processes()), *ORDER]
-    return reaping.run([sys.executable, "-m", runner, *spread, *argv], cwd=ROOT, env=env)
+    return reaping.run([sys.executable, "-m", runner, *spread(argv), *argv], cwd=ROOT, env=env)
+
+
+def spread(argv: list[str]) -> list[str]:
+    """The options that spread the tests over processes: over as many as ``-n`` says, in one and in their order for ``-n 0``."""
+    if "-n0" in argv or ("-n", "0") in pairwise(argv):
+        return []
+    return [*ORDER] if any(part.startswith("-n") for part in argv) else ["-n", str(processes()), *ORDER]
 
 
 def processes() -> int:
