@@ -38,7 +38,7 @@ job = KubeflowOrgV1PyTorchJob(
     ),
 )
 training.create_job(job)
-training.wait_for_job_conditions(NAME, expected_conditions={"Running"}, wait_timeout=60, polling_interval=1)
+training.wait_for_job_conditions(NAME, expected_conditions={"Running"}, wait_timeout=150, polling_interval=1)
 logs, _ = training.get_job_logs(NAME)
 said = {
     "names": sorted(training.get_job_pod_names(NAME)),

@@ -17,7 +17,7 @@ trainer = TrainerClient(KubernetesBackendConfig(namespace="default", config_file
 resources = {"cpu": 2, "memory": "4Gi", "nvidia.com/gpu": 1}
 container = CustomTrainerContainer(image="example.com/bert", num_nodes=2, resources_per_node=resources)
 name = trainer.train(runtime="torch-distributed", trainer=container)
-job = trainer.wait_for_job_status(name, {"Running"}, timeout=60, polling_interval=1)
+job = trainer.wait_for_job_status(name, {"Running"}, timeout=150, polling_interval=1)
 said = {
     "runtimes": [runtime.name for runtime in trainer.list_runtimes()],
     "steps": sorted((step.name, step.status, step.pod_name) for step in job.steps),
