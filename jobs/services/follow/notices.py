@@ -20,9 +20,10 @@ from fleet.errors import InvalidInput
 from fleet.models import Cluster, Pod
 from jobs import metrics, snapshot
 from jobs.core.life.jobs import JobState
+from jobs.core.resizing import after_reclaim
 from jobs.events import job_event, record_event
 from jobs.kinds.base import Manifest, Phase
-from jobs.models import Job, Notice
+from jobs.models import Attempt, Job, Notice
 from jobs.runtime import notices
 from jobs.runtime.notices import JobRecord, PodRecord, Scope, StopRequest
 from jobs.services.follow import progress
@@ -141,6 +142,36 @@ def attempts_asked_to_stop(keys: Iterable[Key], now: datetime) -> dict[Key, Stop
     return {key: StopRequest(scope, complete.get(key)) for key, scope in scopes.items() if key in wanted}
 
 
+def attempts_stopped_by_fleet(copies: Iterable[tuple[Job, int, Manifest]]) -> dict[Key, StopRequest]:
+    """Which of these attempts, whose copies have ended, succeeded only after the fleet had stopped them.
+
+    The copy says so: it is suspended, or being deleted, and the job is not to run there. A worker that stops a copy looks
+    first whether it has succeeded, and names the version that it saw.
+    """
+    stopped = {(job.uid, attempt): copy for job, attempt, copy in copies if _is_stopped(job, attempt, copy)}
+    if not stopped:
+        return {}
+    ended = Attempt.objects.filter(job__uid__in={uid for uid, _ in stopped}, ended_at__isnull=False)
+    asked = {(uid, number): at for uid, number, at in ended.values_list("job__uid", "number", "ended_at")}
+    complete = progress.ends({key: _asked_at(asked[key], copy) for key, copy in stopped.items() if key in asked})
+    return {key: StopRequest(Scope.JOB, complete.get(key)) for key in stopped}
+
+
+def _is_stopped(job: Job, attempt: int, copy: Manifest) -> bool:
+    if job.shares or (job.attempt == attempt and job.state in Job.ON_MEMBER):
+        return False
+    kind = sizes.kind_of(job)
+    if kind.read_status(copy.get("status") or {}, 0).phase is not Phase.SUCCEEDED:
+        return False
+    return bool(copy["metadata"].get("deletionTimestamp")) or kind.read(copy).suspended
+
+
+def _asked_at(left_at: datetime, copy: Manifest) -> datetime:
+    """When its pods were asked to stop: of a copy that ran on after the job had left its cluster, when that was removed."""
+    deleted = copy["metadata"].get("deletionTimestamp")
+    return max(left_at, datetime.fromisoformat(deleted)) if deleted else left_at
+
+
 def is_answer(asked: StopRequest | None, phase: Phase) -> bool:
     """Whether this end is that of an attempt that was asked to stop.
 
@@ -162,7 +193,8 @@ def note_stopped(job: Job, attempt: int, phase: Phase, now: datetime) -> list[ev
     events.enqueue("jobs.settle_notices", str(job.uid))
     if phase is not Phase.SUCCEEDED:
         return []
-    message = f"its exit after a notice is not taken for its end: {progress.words(job)}; it goes on from its checkpoint"
+    how_far = progress.words(job)
+    message = f"its exit after it was asked to stop is not taken for its end: {how_far}; it goes on from its checkpoint"
     return [job_event(job, "StoppedByNotice", message)]
 
 
@@ -212,9 +244,8 @@ def _shrink(job: Job, rows: Sequence[Notice], now: datetime) -> bool:
     pods = Pod.objects.filter(job_uid=job.uid, attempt=job.attempt, phase__in=snapshot.LIVE, role__in=before)
     for role, index in pods.exclude(node="").values_list("role", "index"):
         bound[role].add(len(bound[role]) if kind.ends_any else index)
-    missing = {role for role, size in before.items() if len(bound[role]) < size}
-    left = {role: max(bound[role], default=-1) + 1 if kind.ends_last else len(bound[role]) for role in missing}
-    fewer = {role: size for role, size in left.items() if size < before[role] and not kind.ends_any}
+    missing = after_reclaim.missing(before, bound)
+    fewer = after_reclaim.smaller(before, bound, ends_last=kind.ends_last, ends_any=kind.ends_any)
     last = max(row.left_at for row in rows if row.left_at)
     if job.state != JobState.RUNNING or not missing:
         return now - last > REPLACED_WITHIN and _close(rows, now)

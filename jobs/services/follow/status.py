@@ -1,7 +1,7 @@
 """Applies the status that members report for copies to the jobs.
 
-`JobEventHandler` is registered with the fleet's watcher, which calls it with batches of objects and pods. A report is applied
-if it belongs to the job's current attempt; the same report twice changes nothing. Other copies are removed (invariant I4).
+`JobEventHandler` is called by the fleet's watcher with batches of objects and pods. A report is applied if it belongs to the
+job's current attempt; the same report twice changes nothing. Other copies are removed (invariant I4).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ from jobs.services.lifecycle.locks import lock_owners
 from jobs.services.scheduling import loop
 
 _STOPPING = (Job.State.RECLAIMING, Job.State.SUSPENDED)
-"""States in which only one report of a copy counts: that it had succeeded before it was stopped."""
+"""States in which only one report of a copy counts: that it had succeeded before it was stopped, or has all its steps."""
 _FOLLOWED = (*Job.ON_MEMBER, *Job.WAITING, *_STOPPING)
 
 
@@ -180,11 +180,12 @@ def _asked_to_stop(
     jobs: Mapping[UUID, Job], copies: Iterable[member_copies.Copy], now: datetime
 ) -> dict[Key, StopRequest]:
     ended = [
-        key
-        for key, copy in copies
-        if key[0] in jobs and status_rows.phase_of(jobs[key[0]], copy.get("status") or {}) in FINISHED
+        (jobs[uid], attempt, copy)
+        for (uid, attempt), copy in copies
+        if uid in jobs and status_rows.phase_of(jobs[uid], copy.get("status") or {}) in FINISHED
     ]
-    return notices.attempts_asked_to_stop(ended, now)
+    asked_to_stop = notices.attempts_asked_to_stop([(job.uid, attempt) for job, attempt, _ in ended], now)
+    return asked_to_stop | notices.attempts_stopped_by_fleet(ended)
 
 
 def _pods_seen(job: Job, attempt: int, running: RunningPods, batch: StatusBatch) -> PodsSeen:

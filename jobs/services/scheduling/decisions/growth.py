@@ -18,7 +18,7 @@ from fleet.models import Hold, Pod
 from jobs import metrics, queries, snapshot
 from jobs.core.gang.types import CapacityHold
 from jobs.core.reasons import Code, Reason
-from jobs.core.resizing import bounds, holds
+from jobs.core.resizing import bounds, holds, pace
 from jobs.core.resizing.bounds import Sizes
 from jobs.core.scheduling.growth import Grown, Growth, GrowthPlan, Spare
 from jobs.events import announce_jobs, job_event
@@ -71,10 +71,7 @@ def _steps(job: Job) -> list[dict[str, int]]:
     for role, size in (job.size or {}).items():
         # Of a batch Job no more pods start than there are completions left.
         most = (size["max"] or 0) - int(job.status.get("succeeded") or 0)
-        more = most - size["replicas"]
-        while more > 0:
-            steps.append({role: size["replicas"] + more})
-            more //= 2
+        steps += [{role: wanted} for wanted in pace.steps(size["replicas"], most)]
     return steps
 
 
@@ -94,7 +91,7 @@ def _cooling_down(jobs: Iterable[Job], now: datetime) -> set[UUID]:
     busy = set()
     for attempt in Attempt.objects.filter(job__in=by_pk, ended_at=None):
         job = by_pk[attempt.job_id]
-        if attempt.number == job.attempt and now < changed_at(attempt) + COOL_DOWN * restart_cost(attempt):
+        if attempt.number == job.attempt and now < pace.grows_from(changed_at(attempt), restart_cost(attempt)):
             busy.add(job.uid)
     return busy
 
@@ -108,13 +105,9 @@ def changed_at(attempt: Attempt) -> datetime:
 
 def restart_cost(attempt: Attempt) -> timedelta:
     """How long its pods take to run again, measured by its own start."""
-    measured = attempt.started_at - attempt.placed_at if attempt.started_at else timedelta()
-    return max(measured, LEAST_RESTART)
+    return pace.restart_cost(attempt.placed_at, attempt.started_at)
 
 
-COOL_DOWN = 5
-"""An elastic job runs at least so many times its restart cost at a size before it gets more by itself."""
-LEAST_RESTART = timedelta(seconds=12)
 _MOST_SPARES = 100
 """Elastic jobs that are looked at in one cycle."""
 

@@ -12,15 +12,15 @@ from typing import Any
 from django.db import transaction
 
 from jobs import queries, snapshot
-from jobs.core.resizing import bounds, holds
+from jobs.core.resizing import bounds, holds, pace
 from jobs.core.scheduling.small_starts import SmallStart
 from jobs.events import announce_jobs, job_event
 from jobs.models import Job
 from jobs.services.lifecycle import cycle_requests, sizes
 from jobs.services.scheduling.decisions import lease
 
-_MOST_JOBS, _MOST_SIZES = 20, 32
-"""Jobs that are looked at in one cycle, and sizes of each."""
+_MOST_JOBS = 20
+"""Jobs that are looked at in one cycle."""
 
 
 def load() -> list[list[SmallStart]]:
@@ -46,9 +46,7 @@ def _role(job: Job) -> tuple[str, int]:
 
 def _sizes(job: Job) -> Sequence[int]:
     name, size = _role(job)
-    least = max((job.size or {})[name]["min"], 1)
-    step = max((size - least) // _MOST_SIZES, 1)
-    return range(least, size, step)
+    return pace.start_sizes(max((job.size or {})[name]["min"], 1), size)
 
 
 def _as_gang(job: Job, replicas: int) -> dict[str, Any]:

@@ -1,0 +1,35 @@
+"""The sizes that an elastic job gets by itself: it starts with what there is, and grows in few large steps with rests between
+them, because each is a restart. Pure.
+"""
+
+from datetime import datetime, timedelta
+
+COOL_DOWN = 5
+"""An elastic job runs at least so many times its restart cost at a size before it gets more by itself."""
+LEAST_RESTART = timedelta(seconds=12)
+MOST_SIZES = 32
+
+
+def steps(size: int, most: int) -> list[int]:
+    """The sizes to try, the largest first: the most, then half as many pods more each time, at last one."""
+    tried, more = [], most - size
+    while more > 0:
+        tried.append(size + more)
+        more //= 2
+    return tried
+
+
+def start_sizes(least: int, size: int) -> range:
+    """The sizes below its own that a waiting job may start with, the smallest first: at most about `MOST_SIZES`."""
+    return range(least, size, max((size - least) // MOST_SIZES, 1))
+
+
+def restart_cost(placed_at: datetime, started_at: datetime | None) -> timedelta:
+    """How long its pods take to run again, measured by its own start."""
+    measured = started_at - placed_at if started_at else timedelta()
+    return max(measured, LEAST_RESTART)
+
+
+def grows_from(changed_at: datetime, restart_cost: timedelta) -> datetime:
+    """When a job that got its size at that time may get more."""
+    return changed_at + COOL_DOWN * restart_cost
