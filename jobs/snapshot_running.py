@@ -4,6 +4,7 @@ Of a role that becomes smaller the pods with the highest indexes go: so operator
 preemptor is planned for again when it does not fit. Pods that a gang is giving back already are no part of it any more.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from fleet.models import Pod
 from jobs.core.admission.snapshot import Quota
 from jobs.core.division import shares
 from jobs.core.gang.types import AdmittedGang, SurplusPod
+from jobs.kinds import registry
 from jobs.models import Job
 from jobs.snapshot_rows import LIVE, charge_of
 from quotas.core.accounts.ledger import Charge
@@ -26,11 +28,15 @@ from quotas.core.trees.flavors import flavor_of
 _RUNNING = (
     "pk", "uid", "namespace", "name", "leaf", "charge", "preemptible", "priority", "started_at", "cluster__name",
     "total", "roles", "attempt", "reclaim", "shares", "charged_at", "queued_at", "size", "elastic", "shrinks", "state",
+    "api_version", "kind",
 )  # fmt: skip
 _JUST_NOW = datetime.max.replace(tzinfo=UTC)
 """When a job started that has not: there is no work to lose."""
-Nodes = Mapping[str, Sequence[str]]
-"""Role -> the node of each live pod, by index; empty: it is not bound."""
+Nodes = Mapping[str, Mapping[int, str]]
+"""Role -> the node of each live pod, empty where it is not bound, by its place in the order in which pods stay.
+
+That is its index where the operator ends those of the highest indexes, whatever became of the others.
+"""
 
 
 def load_runners(rows: QuerySet[Job], quota: Quota) -> tuple[AdmittedGang, ...]:
@@ -60,13 +66,15 @@ def load_parts(rows: QuerySet[Job], quota: Quota, now: datetime, kept_for: timed
 
 
 def _nodes(rows: QuerySet[Job], jobs: Sequence[Mapping[str, Any]]) -> Mapping[UUID, Nodes]:
-    where = {job["uid"]: job["cluster__name"] for job in jobs}
-    nodes: dict[UUID, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    of = {job["uid"]: job for job in jobs}
+    nodes: dict[UUID, dict[str, dict[int, str]]] = defaultdict(lambda: defaultdict(dict))
     live = Pod.objects.filter(job_uid__in=Subquery(rows.values("uid")), phase__in=LIVE).order_by("index", "name")
-    for uid, cluster, role, node in live.values_list("job_uid", "cluster__name", "role", "node"):
+    for uid, cluster, role, index, node in live.values_list("job_uid", "cluster__name", "role", "index", "node"):
         # Of a job that is divided, its largest share: more is given back than is counted on.
-        if uid in where and cluster == where[uid]:
-            nodes[uid][role].append(node)
+        if uid in of and cluster == of[uid]["cluster__name"]:
+            placed = nodes[uid][role]
+            place = index if registry.kind_of(of[uid]["api_version"], of[uid]["kind"]).ends_last else len(placed)
+            placed[place] = placed.get(place) or node
     return nodes
 
 
@@ -75,7 +83,7 @@ def _runner(job: Mapping[str, Any], nodes: Nodes) -> AdmittedGang:
     pods = [
         (node, role["request"])
         for role in job["roles"]
-        for node in _staying(job, role["name"], nodes.get(role["name"], ()))
+        for node in _staying(job, role["name"], nodes.get(role["name"], {}))
         if node
     ]
     return AdmittedGang(
@@ -100,21 +108,27 @@ def _runner(job: Mapping[str, Any], nodes: Nodes) -> AdmittedGang:
     )
 
 
-def _staying(job: Mapping[str, Any], role: str, nodes: Sequence[str]) -> list[str]:
+def _staying(job: Mapping[str, Any], role: str, nodes: Mapping[int, str]) -> list[str]:
     leaving = {index for record in _shrinks(job) for index in _indexes(job, record, role)}
-    return [node for index, node in enumerate(nodes) if index not in leaving]
+    return [node for index, node in nodes.items() if index not in leaving]
 
 
 def _surplus(job: Mapping[str, Any], nodes: Nodes) -> Iterable[SurplusPod]:
-    """The pods above the min of a job that has opted in; the last go first."""
+    """The pods above the min of a job that has opted in; the last go first.
+
+    Where others before them have no node, only as long as its min of those that run stays.
+    """
     resized_by_request_alone = job["shares"] or any(flavor_of(name) for name in job["charge"] or {})
     if job["state"] != Job.State.RUNNING or not job["elastic"] or resized_by_request_alone:
         return
     requests = {role["name"]: role["request"] for role in job["roles"]}
     for role, size in (job["size"] or {}).items():
-        bound = nodes.get(role, ())
+        bound = nodes.get(role, {})
+        running = sorted(index for index, node in bound.items() if node)
         for index in reversed(range(size["min"], size["replicas"])):
-            yield SurplusPod(role, requests[role], bound[index] if index < len(bound) else "")
+            if running and running[-1] >= index and bisect_left(running, index) < size["min"]:
+                break
+            yield SurplusPod(role, requests[role], bound.get(index, ""))
 
 
 def _shrinks(job: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -136,7 +150,7 @@ def _part(job: Mapping[str, Any], record: Mapping[str, Any], nodes: Nodes) -> Ad
         (nodes[role][index], requests[role])
         for role in record["sizes"]
         for index in _indexes(job, record, role)
-        if index < len(nodes.get(role, ())) and nodes[role][index]
+        if nodes.get(role, {}).get(index)
     ]
     total: dict[str, int] = {}
     for _, request in pods:

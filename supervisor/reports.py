@@ -19,7 +19,7 @@ from structlog import get_logger
 from fleet.kube.resources import Resource
 from fleet.member.client import Object
 from fleet.member.errors import MemberAway, MemberChanged, MemberError, MemberMissing, MemberRefused
-from jobs.runtime import progress
+from jobs.runtime import notices, progress
 from jobs.runtime.notices import Scope
 from jobs.runtime.progress import Progress, Unprocessable
 from supervisor import jobs
@@ -120,7 +120,9 @@ class Reports:
             if is_end and not is_written:
                 return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "the last step is not written yet: send it again")
             job.has_ended = job.has_ended or is_end
-        return Answer(HTTPStatus.OK, stop=self._is_asked_to_stop(job))
+        if stop := self._is_asked_to_stop(job):
+            await self._note_heard(job, address)
+        return Answer(HTTPStatus.OK, stop=stop)
 
     async def flush(self, *, at_once: bool = False) -> None:
         """Writes what has waited for its interval, or all that waits."""
@@ -211,6 +213,17 @@ class Reports:
         """As a whole: where only some of its pods are, the others go on without them."""
         pods = self._store.pods_of(job.pods)
         return any(pod.notice is not None and pod.notice.scope is Scope.JOB and pod.is_live for pod in pods)
+
+    async def _note_heard(self, job: Job, address: str) -> None:
+        """The pod that is answered so has heard its notice. Of pods that share an address it is not known which one was."""
+        pods = [pod for pod in self._store.pods_of(job.pods) if pod.ip == address and pod.is_live]
+        if len(pods) != 1 or pods[0].notice is None or pods[0].heard is not None:
+            return
+        try:
+            heard: dict[str, str | None] = {notices.HEARD: notices.stamp(self._clock())}
+            self._store.learn_written(await self._member.annotate_pod(pods[0], heard))
+        except MemberError as e:
+            log.warning("heard not written", pod=pods[0].name, error=str(e))
 
 
 def _is_token(token: str, job: Job) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.runtime.notices import HEARD
 from jobs.runtime.progress import MOST_BYTES
 from supervisor import reports, status_server
 from supervisor.core import facts
@@ -102,6 +103,7 @@ def test_the_answer_says_that_the_job_is_asked_to_stop(tmp_path: Path, scope: st
         async with serving(tmp_path) as served:
             world = served.world
             world.pod("bert-worker-0", "n1")
+            world.pods["bert-worker-0"]["status"]["podIP"] = "127.0.0.1"
             _see(world, served.store)
             assert await served.post(steps(1)) == (200, {"stop": False})
             given = facts.read(world.pods["bert-worker-0"])
@@ -110,6 +112,8 @@ def test_the_answer_says_that_the_job_is_asked_to_stop(tmp_path: Path, scope: st
             world.pods["bert-worker-0"]["metadata"]["annotations"]["convoy.dev/notice"] = notice % (given.uid, scope)
             _see(world, served.store)
             assert await served.post(steps(2)) == (200, {"stop": is_asked})
+            heard = [name for name, pod in world.pods.items() if HEARD in pod["metadata"]["annotations"]]
+            assert heard == (["bert-worker-0"] if is_asked else []), "the pod that was answered so, and no other"
 
     asyncio.run(story())
 

@@ -26,6 +26,7 @@ from jobs.kinds.base import Manifest, Phase
 from jobs.models import Attempt, Job, Notice
 from jobs.runtime import notices
 from jobs.runtime.notices import JobRecord, PodRecord, Scope, StopRequest
+from jobs.runtime.progress import Progress
 from jobs.services.follow import progress
 from jobs.services.lifecycle import sizes
 from jobs.services.lifecycle.locks import lock_jobs
@@ -47,11 +48,11 @@ _FIELDS = ("heard_at", "left_at", "saved_step", "stopped_at")
 
 def record(cluster_id: int, copies: Iterable[tuple[Job, int, Manifest]]) -> list[events.Line]:
     """Writes what the copies say of notices, and returns what is new for the timelines. The jobs are locked."""
-    reported = [(job, attempt, read) for job, attempt, copy in copies if (read := _read(copy))]
+    reported = [(job, attempt, read, progress.of_copy(copy)) for job, attempt, copy in copies if (read := _read(copy))]
     if not reported:
         return []
     cluster = Cluster.objects.values_list("name", flat=True).get(pk=cluster_id)
-    return [line for job, attempt, records in reported for line in _record(job, attempt, cluster, records)]
+    return [line for job, attempt, *about in reported for line in _record(job, attempt, cluster, *about)]
 
 
 def _read(copy: Manifest) -> dict[str, JobRecord]:
@@ -60,17 +61,20 @@ def _read(copy: Manifest) -> dict[str, JobRecord]:
     return notices.read_records(text, str(meta.get("uid"))) if text else {}
 
 
-def _record(job: Job, attempt: int, cluster: str, records: Mapping[str, JobRecord]) -> list[events.Line]:
+def _record(
+    job: Job, attempt: int, cluster: str, records: Mapping[str, JobRecord], steps: Progress | None
+) -> list[events.Line]:
     known = {(row.notice_id, row.pod): row for row in Notice.objects.filter(job=job, attempt=attempt)}
     new: list[Notice] = []
     changed: list[Notice] = []
     for one in records.values():
+        saved = _saved_after(one, steps)
         for pod, entry in one.pods.items():
             row = known.get((one.notice.id, pod))
             if row is None and len(known) + len(new) < MOST:
                 new.append(_row(job, attempt, cluster, one, pod))
-                _take(new[-1], one, entry)
-            elif row is not None and _take(row, one, entry):
+                _take(new[-1], one, entry, saved)
+            elif row is not None and _take(row, one, entry, saved):
                 changed.append(row)
     Notice.objects.bulk_create(new, ignore_conflicts=True)
     bulk.update(changed, _FIELDS)
@@ -86,14 +90,23 @@ def _row(job: Job, attempt: int, cluster: str, one: JobRecord, pod: str) -> Noti
     return Notice(job=job, attempt=attempt, cluster_name=cluster, **names, **times)
 
 
-def _take(row: Notice, one: JobRecord, entry: PodRecord) -> bool:
+def _saved_after(one: JobRecord, steps: Progress | None) -> int | None:
+    """The step of the checkpoint that the job itself reported in answer to this notice."""
+    about = one.notice
+    if steps is None or not about.at <= steps.at <= about.deadline + AFTERWARDS.total_seconds():
+        return None
+    return steps.saved_step
+
+
+def _take(row: Notice, one: JobRecord, entry: PodRecord, saved: int | None) -> bool:
     """Takes over what became known; a time that is known stays. Returns whether anything has."""
     before = [getattr(row, name) for name in _FIELDS]
     row.heard_at = row.heard_at or _time(entry.heard)
     if row.left_at is None and entry.left is not None:
         row.left_at = _time(entry.left)
         transaction.on_commit(partial(_count, row), robust=True)
-    row.saved_step = row.saved_step if entry.step is None else entry.step
+    known = row.saved_step if row.saved_step is not None else saved
+    row.saved_step = known if entry.step is None else entry.step
     row.stopped_at = row.stopped_at or _time(one.stopped)
     return before != [getattr(row, name) for name in _FIELDS]
 
@@ -237,6 +250,9 @@ def _settle(job: Job, now: datetime) -> bool:
 def _shrink(job: Job, rows: Sequence[Notice], now: datetime) -> bool:
     """Gives the job the size that runs, once no pods come in the place of those that left, and asks for the former one.
 
+    An elastic job asks for nothing: it grows by itself, also to a part of that, and not before it has rested. What is asked for
+    waits for room for all of it, and until then no elastic job grows.
+
     Not where its operator would end a pod that runs instead: it ends the last, and another one has left, or it ends any.
     """
     before, kind = sizes.in_force(job), sizes.kind_of(job)
@@ -254,11 +270,12 @@ def _shrink(job: Job, rows: Sequence[Notice], now: datetime) -> bool:
     if not fewer:
         record_event(job, "NotResized", _KEPT_ALL if kind.ends_any else _KEPT, now)
         return _close(rows, now)
-    by = f"the reclaim of {rows[0].node or 'its place'}"
+    by, waits, former = f"the reclaim of {rows[0].node or 'its place'}", sizes.waiting(job), sizes.asked_for(job)
     try:
         with transaction.atomic():
             resizing.request(job, {**before, **fewer}, by=by, now=now)
-            resizing.request(job, before, by=by, now=now)
+            if waits or not job.elastic:
+                resizing.request(job, former, by=by, now=now)
     except InvalidInput as e:
         record_event(job, "NotResized", str(e), now, warning=True)
     return _close(rows, now)

@@ -18,7 +18,9 @@ _WRITTEN = ("attempt", "reported_at", "claimed_at", *_FIELDS)
 
 def record(copies: Iterable[tuple[Job, int, Manifest]]) -> None:
     """Writes what is new in these copies of current attempts. The jobs are locked."""
-    reported = {job.pk: _row(job, attempt, read) for job, attempt, copy in copies if (read := _read(copy)) is not None}
+    reported = {
+        job.pk: _row(job, attempt, read) for job, attempt, copy in copies if (read := of_copy(copy)) is not None
+    }
     if not reported:
         return
     rows = Progress.objects.filter(pk__in=reported).values_list("pk", "attempt", "reported_at")
@@ -47,7 +49,8 @@ def words(job: Job) -> str:
     return "it has not reported 100 % before the notice"
 
 
-def _read(copy: Manifest) -> progress.Progress | None:
+def of_copy(copy: Manifest) -> progress.Progress | None:
+    """The latest report that the copy carries."""
     meta = copy.get("metadata") or {}
     text = (meta.get("annotations") or {}).get(progress.PROGRESS)
     return progress.read(text, str(meta.get("uid"))) if text else None

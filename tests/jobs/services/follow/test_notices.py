@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from django.db.models import F
 from django.utils import timezone
 from prometheus_client import REGISTRY
 
 from fleet.models import Event, Pod
+from jobs.core.resizing.elastic import ELASTIC
 from jobs.models import Attempt, Job, Notice, Work
 from jobs.runtime import notices as records
 from jobs.runtime.notices import JobRecord, PodRecord, Scope
@@ -95,6 +97,31 @@ def test_it_keeps_its_size_where_its_operator_would_end_a_pod_that_runs_for_one_
     assert "its operator would end the last, which run" in Event.objects.get(reason="NotResized").message
     assert not notices.unsettled().exists()
     sizes_agree()
+
+
+def loses(job, index):
+    """Worker ``index`` has left after its notice, and none comes in its place."""
+    now, name = timezone.now(), f"{job.name}-worker-{index}"
+    Pod.objects.filter(name=name).update(node="", phase="Pending")
+    times = {"at": now - timedelta(seconds=20), "left_at": now - timedelta(seconds=15), "deadline": now}
+    Notice.objects.create(job=job, attempt=1, cluster_name="north", notice_id=name, pod=name, scope=Scope.PODS, **times)
+    notices.settle(now)
+    return size(job.name), books.job(job.name).resize
+
+
+def test_after_several_reclaims_it_asks_for_the_size_that_it_had_before_the_first():
+    books.apply(elastic.elastic("bert", 4, queue="a"))
+    bert = runs("bert")
+    for index, left in ((3, 3), (2, 2)):
+        now, resize = loses(bert, index)
+        assert (now, resize["sizes"]) == (left, {"worker": 4})
+        Work.objects.filter(job_uid=bert.uid).update(resize_done=F("resize_wanted"))
+
+
+def test_an_elastic_job_asks_for_nothing_and_grows_by_itself():
+    """What waits for all of its former size would keep it, and every other elastic job, from growing with what there is."""
+    books.apply(elastic.elastic("bert", 4, queue="a", annotations={ELASTIC: "true"}))
+    assert loses(runs("bert"), 3) == (3, None)
 
 
 @pytest.mark.parametrize("node", ["", "node"])

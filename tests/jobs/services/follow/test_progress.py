@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Event
-from jobs.models import Job, Progress, Work
+from jobs.models import Job, Notice, Progress, Work
 from jobs.runtime import notices as records
 from jobs.runtime import progress
 from jobs.runtime.notices import JobRecord, PodRecord, Scope
@@ -84,6 +84,14 @@ def test_a_batch_without_reports_asks_for_none(django_assert_num_queries):
     with pytest.MonkeyPatch.context() as patched:
         patched.delattr(Progress, "objects")
         report(plain)
+
+
+def test_a_notice_keeps_the_first_checkpoint_that_the_job_reports_after_it():
+    saved = []
+    for at_s, step in ((-60, 30), (-5, 41), (-1, 50)):
+        report(copy(at_s, step=step, saved_step=step, notice_s=-10))
+        saved.append(Notice.objects.get().saved_step)
+    assert saved == [None, 41, 41]
 
 
 def test_an_exit_0_after_a_notice_is_a_stop_although_transformers_reports_100_percent():

@@ -7,10 +7,12 @@ from django.utils import timezone
 
 from fleet.changes import events, journal
 from fleet.models import Event, Hold, Pod
+from jobs import snapshot
 from jobs.core.resizing.elastic import ELASTIC
 from jobs.models import Job
 from jobs.services.follow import sweep
 from jobs.services.submission import dry_runs, manifests
+from jobs.snapshot_running import load_parts
 from tests.jobs.services import resizing
 from tests.jobs.services.resizing import cycle, order, size, sizes_agree
 from tests.support import books
@@ -96,6 +98,26 @@ def test_a_job_gives_back_to_several_preemptors_and_never_below_its_min(north):
     assert size("llama") == 5 and books.job("llama").state == Job.State.RUNNING
     assert len(books.job("llama").shrinks) == 3
     sizes_agree()
+
+
+def test_it_counts_on_the_nodes_of_the_last_pods_which_its_operator_ends_and_not_of_those_that_are_gone(north):
+    borrower(workers=8)
+    Pod.objects.filter(name="llama-worker-1").delete()
+    ask(workers=2)
+    cycle()
+    assert (size("llama"), books.job("llama").state) == (6, Job.State.RUNNING)
+    job = snapshot.running_jobs().filter(name="llama")
+    [part] = load_parts(job, snapshot.load_quota(), timezone.now(), timedelta(minutes=1))
+    assert [node for node, _ in part.pods] == ["node", "node"], "workers 6 and 7 run"
+
+
+def test_it_takes_no_pods_where_too_few_of_those_that_run_would_stay(north):
+    """Of eight workers the first three are gone: of six its operator would keep three that run, and its min is five."""
+    borrower(workers=8, least=5)
+    Pod.objects.filter(index__lt=3).update(node="", phase="Pending")
+    ask(workers=2)
+    cycle()
+    assert (size("llama"), books.job("llama").state) == (8, Job.State.RECLAIMING)
 
 
 def test_it_stops_a_job_whole_only_where_its_pods_do_not_suffice(north):
