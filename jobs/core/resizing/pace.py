@@ -31,5 +31,5 @@ def restart_cost(placed_at: datetime, started_at: datetime | None) -> timedelta:
 
 
 def grows_from(changed_at: datetime, restart_cost: timedelta) -> datetime:
-    """When a job that got its size at that time may get more."""
+    """When a job that got its size at that time may get more by itself."""
     return changed_at + COOL_DOWN * restart_cost

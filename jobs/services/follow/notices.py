@@ -52,7 +52,7 @@ def record(cluster_id: int, copies: Iterable[tuple[Job, int, Manifest]]) -> list
     if not reported:
         return []
     cluster = Cluster.objects.values_list("name", flat=True).get(pk=cluster_id)
-    return [line for job, attempt, *about in reported for line in _record(job, attempt, cluster, *about)]
+    return [line for job, attempt, read, steps in reported for line in _record(job, attempt, cluster, read, steps)]
 
 
 def _read(copy: Manifest) -> dict[str, JobRecord]:
@@ -165,7 +165,7 @@ def attempts_stopped_by_fleet(copies: Iterable[tuple[Job, int, Manifest]]) -> di
     if not stopped:
         return {}
     ended = Attempt.objects.filter(job__uid__in={uid for uid, _ in stopped}, ended_at__isnull=False)
-    asked = {(uid, number): at for uid, number, at in ended.values_list("job__uid", "number", "ended_at")}
+    asked = {(uid, number): at for uid, number, at in ended.values_list("job__uid", "number", "ended_at") if at}
     complete = progress.ends({key: _asked_at(asked[key], copy) for key, copy in stopped.items() if key in asked})
     return {key: StopRequest(Scope.JOB, complete.get(key)) for key in stopped}
 
@@ -250,9 +250,6 @@ def _settle(job: Job, now: datetime) -> bool:
 def _shrink(job: Job, rows: Sequence[Notice], now: datetime) -> bool:
     """Gives the job the size that runs, once no pods come in the place of those that left, and asks for the former one.
 
-    An elastic job asks for nothing: it grows by itself, also to a part of that, and not before it has rested. What is asked for
-    waits for room for all of it, and until then no elastic job grows.
-
     Not where its operator would end a pod that runs instead: it ends the last, and another one has left, or it ends any.
     """
     before, kind = sizes.in_force(job), sizes.kind_of(job)
@@ -270,12 +267,13 @@ def _shrink(job: Job, rows: Sequence[Notice], now: datetime) -> bool:
     if not fewer:
         record_event(job, "NotResized", _KEPT_ALL if kind.ends_any else _KEPT, now)
         return _close(rows, now)
-    by, waits, former = f"the reclaim of {rows[0].node or 'its place'}", sizes.waiting(job), sizes.asked_for(job)
+    by = f"the reclaim of {rows[0].node or 'its place'}"
+    # What is asked for is granted whole: an elastic job takes what there is, and grows by itself from there.
+    former = before if job.elastic else sizes.asked_for(job)
     try:
         with transaction.atomic():
             resizing.request(job, {**before, **fewer}, by=by, now=now)
-            if waits or not job.elastic:
-                resizing.request(job, former, by=by, now=now)
+            resizing.request(job, former, by=by, now=now)
     except InvalidInput as e:
         record_event(job, "NotResized", str(e), now, warning=True)
     return _close(rows, now)
