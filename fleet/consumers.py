@@ -24,6 +24,7 @@ from fleet.changes.repeatable_read import repeatable_read
 from fleet.core.security import token_scopes
 from fleet.db import clock
 from fleet.errors import Forbidden
+from fleet.limits.seats import leave_seat
 from fleet.services.auditing import refused_sign_ins
 from fleet.services.auditing.refused_sign_ins import Refusal
 from fleet.services.authorization import access
@@ -34,6 +35,8 @@ PING_S = 15.0
 FOLLOW_S = 0.25
 LONGEST_MESSAGE = 4096
 RESUME_LIMIT = 5000
+TURN = 50
+"""Changes that are looked at before what else the process has to do gets its turn."""
 BEARER = "convoy.bearer."
 PLAIN = "convoy.v1"
 REFUSED, TOO_MANY, ENDED, TOO_LONG, AWAY = 4401, 4429, 4403, 1009, 1013
@@ -53,6 +56,12 @@ class ChangesConsumer(AsyncWebsocketConsumer):
     """Version up to which everything has certainly been sent: the newest one when it joined, or at the last heartbeat."""
 
     async def connect(self) -> None:
+        try:
+            await self._connect()
+        finally:
+            leave_seat()
+
+    async def _connect(self) -> None:
         user = await self._who()
         # Accepted before it is refused: a browser never learns why a handshake failed, but it sees a close code.
         await self.accept(subprotocol=self._subprotocol())
@@ -103,9 +112,11 @@ class ChangesConsumer(AsyncWebsocketConsumer):
         await self.send_changes(message["changes"])
 
     async def send_changes(self, changes: list[Change]) -> None:
-        for change in changes:
+        for number, change in enumerate(changes, 1):
             if _hears(self.allowed, change):
                 await self.send(json.dumps(change))
+            if number % TURN == 0:
+                await asyncio.sleep(0)
 
     async def _beat(self) -> None:
         """Looks at the rights again and again; ends when they are gone, or cannot be looked at."""

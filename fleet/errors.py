@@ -65,6 +65,13 @@ class Forbidden(ConvoyError):
     title = "Forbidden"
 
 
+class TooMany(ConvoyError):
+    """The caller, or all callers together, have as many of these as they may: end one first, or try again."""
+
+    status = 429
+    title = "Too many requests"
+
+
 class Unavailable(ConvoyError):
     """A member or a part of Convoy does not answer; try again later."""
 

@@ -17,7 +17,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from fleet.api.http.recent_checks import RECENT
 from fleet.api.sign_in.signing_in import ATTEMPTS
 from fleet.db import isolation
-from fleet.limits import Buckets
+from fleet.limits.buckets import Buckets
 from fleet.models import Cluster, Grant
 from fleet.services.auditing import audit, refusal_counts
 from tests.support import emptying, examples, template

@@ -23,7 +23,7 @@ from deploy.config.wsgi import application as plain  # noqa: E402
 from fleet import gc_tuning  # noqa: E402
 from fleet.api.http.limits import refusal, sort  # noqa: E402
 from fleet.consumers import ChangesConsumer  # noqa: E402
-from fleet.limits import Limited, Sort  # noqa: E402
+from fleet.limits.limited import Limited, Sort  # noqa: E402
 from fleet.services.auditing import refused_sign_ins  # noqa: E402
 
 # Channels routes applications by Django's paths, whose types know views only.

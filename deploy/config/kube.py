@@ -27,7 +27,7 @@ from fleet.kubeapi.objects.metrics import Metrics  # noqa: E402
 from fleet.kubeapi.objects.namespaces import Namespaces  # noqa: E402
 from fleet.kubeapi.objects.nodes import Nodes  # noqa: E402
 from fleet.kubeapi.objects.pods import Pods  # noqa: E402
-from fleet.limits import Limited  # noqa: E402
+from fleet.limits.limited import Limited  # noqa: E402
 from jobs.kubeapi.kinds import CONTENTS, kinds  # noqa: E402
 from quotas.kubeapi import kinds as quotas  # noqa: E402
 

@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from fleet.core.operator_settings import SettingInvalid, read_settings, setting
 from fleet.core.settings import AccessSettings, LogSettings, MemberSettings, NodeExclusionSettings, RetentionSettings
-from fleet.limits import Limits
+from fleet.limits.settings import Limits
 from jobs.core.policies.weights import Weights
 from jobs.core.settings import CycleSettings, DispatchSettings, FailoverSettings, SchedulerSettings, SeriesSettings
 

@@ -37,7 +37,8 @@ from fleet.kubeapi.objects.kinds import Kind, Target
 from fleet.kubeapi.objects.metrics import Metrics
 from fleet.kubeapi.pod_streams import PodStreams
 from fleet.kubeapi.proxy import Proxy
-from fleet.limits import USERS
+from fleet.limits.callers import USERS
+from fleet.limits.seats import leave_seat
 from fleet.services.auditing import refused_sign_ins
 from fleet.services.auditing.refused_sign_ins import Refusal
 from fleet.services.authorization import access
@@ -164,6 +165,7 @@ class Application(Server[Kind]):
 
     async def watch(self, options: WatchOptions, frame: Frame) -> Opening:
         opening = await watching.begin(options, frame, self._feed, self.run)
+        leave_seat()
         if not isinstance(options.kind, Events):
             return opening
         question = _question(options.namespaces, options.selection.exact)

@@ -7,7 +7,8 @@ from fleet.kube.requests.status import KubeError
 from fleet.kube.server.documents import OPEN
 from fleet.kubeapi import pod_logs, pod_streams
 from fleet.kubeapi.proxy import cluster_of
-from fleet.limits import Scope, Sort
+from fleet.limits.callers import Scope
+from fleet.limits.limited import Sort
 
 _REASONS = {414: "RequestURITooLong", 431: "RequestHeaderFieldsTooLarge"}
 

@@ -24,6 +24,7 @@ from fleet.kube.server import upgrades
 from fleet.kube.server.request import Receive, Request, Scope, Send, disconnected
 from fleet.kubeapi import auditing
 from fleet.kubeapi.tunnel import Tunnel
+from fleet.limits.seats import leave_seat
 from fleet.member.errors import MemberError
 from fleet.member.streaming import upgrading
 from fleet.member.streaming.upgrading import Answer, Connection, Headers
@@ -113,6 +114,7 @@ class PodStreams:
     ) -> None:
         about = auditing.session_of(request, way.cluster.name, way.call, user, _command(scope))
         line = await self._in_thread(auditing.session_begun, about)
+        leave_seat()
         try:
             answer = await self._open_tunnel(scope, request, receive, way, headers)
         except ConvoyError as e:

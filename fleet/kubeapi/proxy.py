@@ -20,6 +20,7 @@ from fleet.errors import ConvoyError
 from fleet.kube.requests.status import KubeError
 from fleet.kube.server.request import Receive, Request, Scope, Send, disconnected
 from fleet.kubeapi import auditing
+from fleet.limits.seats import leave_seat
 from fleet.member.errors import MemberError
 from fleet.member.passing import Passing
 from fleet.member.streaming.following import Following
@@ -86,6 +87,7 @@ class Proxy:
         Refusals before the answer began are raised; one that breaks off later is left without its end.
         """
         admitted = await self.in_thread(admit)
+        leave_seat()
         leaving = asyncio.create_task(disconnected(receive))
         stream = _Stream(self, asked, admitted)
         try:

@@ -1,6 +1,7 @@
 """A hostile tenant creates a second copy of another team's job in its own namespace of a member, through the fleet's own proxy.
 
-It has the labels, the mark, and a status of success. It decides nothing about that job, and stops no scheduling.
+It has the labels, the mark, and (by other rights in the member) a status of success. It decides nothing about that job, and
+stops no scheduling.
 """
 
 import json
@@ -42,7 +43,8 @@ def test_a_second_copy_in_another_namespace_ends_no_job_and_stops_no_scheduling(
         patched = door.ask(
             "PATCH", f"{home}/{name}/status", json.dumps(SUCCEEDED).encode(), "application/merge-patch+json"
         )
-        assert patched[0] == 200
+        assert patched[0] == 403, "a status is written by the member's controllers"
+        member.client.merge_patch(PYTORCH_JOBS.path("team-a", name, "status"), SUCCEEDED)
         seen = member.client.list(PYTORCH_JOBS.path())["items"]
         assert len(seen) == 2
         for _ in range(2):

@@ -24,7 +24,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 
 from fleet.kube.resources import PYTORCH_JOBS
-from fleet.limits import Limits
+from fleet.limits.settings import Limits
 from fleet.member.client import Access
 from fleet.models import Cluster, Grant
 from fleet.services.members import member_clients

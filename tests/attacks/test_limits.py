@@ -8,7 +8,9 @@ import pytest
 
 from fleet.api.http import limits as rest
 from fleet.kubeapi import limits as kube
-from fleet.limits import Buckets, Limited, Limits
+from fleet.limits.buckets import Buckets
+from fleet.limits.limited import Limited
+from fleet.limits.settings import Limits
 
 JOBS = "/apis/kubeflow.org/v1/pytorchjobs"
 FEW = Limits(per_s=1000, at_once=2, watches=3, all_watches=5, sign_ins_per_minute=4, hashing=1, waiting=2)

@@ -9,7 +9,9 @@ from rest_framework.test import APIClient
 
 from fleet.api.http import limits as rest
 from fleet.api.sign_in import signing_in
-from fleet.limits import Buckets, Limited, Limits
+from fleet.limits.buckets import Buckets
+from fleet.limits.limited import Limited
+from fleet.limits.settings import Limits
 from fleet.models import AuditEntry
 from fleet.services.auditing import audit_chain, refusal_counts
 from fleet.services.auditing.refusal_counts import OTHERS, RefusalCounts

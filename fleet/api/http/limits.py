@@ -2,7 +2,8 @@
 
 import json
 
-from fleet.limits import Scope, Sort
+from fleet.limits.callers import Scope
+from fleet.limits.limited import Sort
 
 _PROBES = ("/livez", "/readyz", "/healthz")
 _SIGN_IN = ("/api/v1/session", "/admin/login")

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from fleet.db import clock
 from fleet.errors import Forbidden
-from fleet.limits import USERS
+from fleet.limits.callers import USERS
 from fleet.models import Token
 from fleet.services.auditing import refused_sign_ins
 from fleet.services.auditing.refused_sign_ins import Refusal

@@ -22,7 +22,7 @@ from fleet.api.sign_in.passwords import BACKEND
 from fleet.core.security.oidc import Account, OidcSettings
 from fleet.db import clock
 from fleet.errors import ConvoyError, Forbidden
-from fleet.limits import Buckets
+from fleet.limits.buckets import Buckets
 from fleet.models import SpentState
 from fleet.models.encrypted import cipher
 from fleet.oidc import Attempt, Provider

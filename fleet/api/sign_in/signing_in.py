@@ -8,7 +8,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
-from fleet.limits import Buckets
+from fleet.limits.buckets import Buckets
 
 PER_MINUTE = 30
 ATTEMPTS = Buckets(PER_MINUTE / 60, PER_MINUTE)

@@ -22,7 +22,7 @@ from fleet.changes.audit_context import Asking, current
 from fleet.db import bulk
 from fleet.errors import ConvoyError
 from fleet.kube.requests.status import KubeError
-from fleet.limits import Buckets
+from fleet.limits.buckets import Buckets
 from fleet.models import AuditEntry
 from fleet.models.encrypted import EncryptedJSONField
 from fleet.services.auditing import refusal_counts

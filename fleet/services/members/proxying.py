@@ -46,6 +46,10 @@ _OF_MEMBER = frozenset(
 _GRANTING = frozenset({"rbac.authorization.k8s.io", "certificates.k8s.io", "admissionregistration.k8s.io"})
 _FOR_ADMINS = frozenset({"resourcequotas", "limitranges", "bindings"})
 """What bounds a namespace, and what goes past the member's scheduler."""
+_OF_CONTROLLERS = frozenset({"binding", "status"})
+"""Subresources that are written by a member's own controllers. The fleet believes what they say, of nodes as well: a pod that
+its node refused counts against that node for everyone.
+"""
 _HUSHED = {"secrets": "Secret", "configmaps": "ConfigMap"}
 """Read only by who may write them, as at the fleet's own door."""
 _SAFE = ":@!$&'()*+,;=-._~"
@@ -192,7 +196,8 @@ def _objects(call: Call, group: str, rest: list[str]) -> Call:
 
 
 def _for_admins(call: Call) -> bool:
-    return call.group in _GRANTING or call.resource in _FOR_ADMINS or call.subresource == "binding"
+    is_of_controller = call.writes and call.subresource in _OF_CONTROLLERS
+    return call.group in _GRANTING or call.resource in _FOR_ADMINS or is_of_controller
 
 
 def _require_beside_objects(user: access.Someone, call: Call) -> None:

@@ -20,7 +20,7 @@ from rest_framework.request import Request
 
 from fleet.core.open_places import OpenPlaces
 from fleet.db import connections
-from fleet.errors import ConvoyError, NotFound, Unavailable
+from fleet.errors import ConvoyError, NotFound, TooMany, Unavailable
 from fleet.member.errors import MemberError
 from fleet.member.streaming.following import Following
 from jobs.models import Job
@@ -201,8 +201,8 @@ def _response(body: Any) -> StreamingHttpResponse:
     return response
 
 
-def _too_many(of_one: int, in_all: int) -> Unavailable:
-    return Unavailable(
+def _too_many(of_one: int, in_all: int) -> TooMany:
+    return TooMany(
         f"too many logs are read at this moment ({of_one} by one user, {in_all} in all): end one, or try again"
     )
 

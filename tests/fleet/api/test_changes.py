@@ -14,7 +14,7 @@ from websockets.sync.client import connect
 from fleet import consumers
 from fleet.changes import events, journal
 from fleet.core.security.token_scopes import Scope
-from fleet.limits import Limits
+from fleet.limits.settings import Limits
 from fleet.models import Token
 from fleet.services.authorization import access
 from tests.support.between import after_each_look_at

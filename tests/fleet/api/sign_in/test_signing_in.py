@@ -8,7 +8,7 @@ from rest_framework.test import APIClient
 
 from fleet.api.sign_in import signing_in
 from fleet.api.sign_in.signing_in import PER_MINUTE
-from fleet.limits import Buckets
+from fleet.limits.buckets import Buckets
 from fleet.models import SigninLink, Token
 from fleet.services.authorization import access
 from tests.support.people import client_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fleet.limits import Buckets
+from fleet.limits.buckets import Buckets
 from fleet.models import AuditEntry
 from fleet.services.auditing import audit, refusal_counts
 from fleet.services.auditing.refusal_counts import OTHERS, RefusalCounts

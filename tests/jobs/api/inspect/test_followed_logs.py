@@ -111,7 +111,7 @@ def test_one_too_many_of_a_user_is_refused_and_a_place_is_free_after_an_end(open
         return refused.status_code, text, again.status_code
 
     status, text, again = story(work)
-    assert (status, again) == (503, 200) and "2 by one user" in text
+    assert (status, again) == (429, 200) and "2 by one user" in text
     eventually(lambda: logs.following.total() == 0)
 
 
