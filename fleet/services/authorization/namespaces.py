@@ -1,13 +1,37 @@
-"""Namespaces as persons make them: a row with annotations. What is in a namespace is its own kind's business."""
+"""Namespaces as persons make them: a row with annotations. What is in a namespace is its own kind's business.
+
+What creates something in a namespace calls `keep_open` first, so that no deletion begins between its look at the mark and its
+commit: what a deletion does not find when it has begun is never created.
+"""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
+from zlib import crc32
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from fleet.changes import events, journal
 from fleet.models import Namespace
+
+_LOCKS = 0x6E616D65
+"""Class of the advisory locks of namespaces."""
+
+
+def keep_open(names: Collection[str]) -> None:
+    """Until the transaction ends, no deletion of these namespaces begins; call it before any row is locked.
+
+    On SQLite no other transaction writes meanwhile.
+    """
+    if connection.vendor == "postgresql":
+        _lock("pg_advisory_xact_lock_shared", names)
+
+
+def _lock(function: str, names: Collection[str]) -> None:
+    # In one order. Two names with the same key only wait for each other.
+    keys = sorted({crc32(name.encode()) - 2**31 for name in names})
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(%s, key) FROM unnest(%s::int[]) AS key", [_LOCKS, keys])  # noqa: S608
 
 
 @transaction.atomic
@@ -31,7 +55,12 @@ def create(name: str, annotations: Mapping[str, str], *, now: datetime) -> None:
 
 @transaction.atomic
 def terminate(name: str, *, now: datetime) -> None:
-    """From now on nothing is created in it. The row goes with the last of its objects, or when something is created later."""
+    """From now on nothing is created in it. The row goes with the last of its objects, or when something is created later.
+
+    What was being created is there once it returns.
+    """
+    if connection.vendor == "postgresql":
+        _lock("pg_advisory_xact_lock", [name])
     about = {"deleting_at": now}
     row, _ = Namespace.objects.update_or_create(
         name=name, defaults=about, create_defaults={**about, "annotations": {}, "created_at": now}

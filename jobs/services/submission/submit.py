@@ -17,6 +17,7 @@ from fleet.errors import Conflict, FieldFault, InvalidInput
 from fleet.kube import names
 from fleet.kube.resources import PRIORITY_CLASSES, RESOURCE_CLAIMS, SIGS_POD_GROUPS, TRAINING_RUNTIMES
 from fleet.services.auditing import audit
+from fleet.services.authorization import namespaces
 from jobs import snapshot, snapshot_topology, tracing
 from jobs.core.failover.hang_policy import parse_on_hang
 from jobs.core.failover.lifecycle import max_wait_s, parse_deadline
@@ -123,10 +124,9 @@ def apply(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> 
 
 @transaction.atomic
 def _write(read: Sequence[tuple[_Document, object]], by: str, now: datetime) -> list[Applied]:
-    if any(AFTER in (document.manifest["metadata"].get("annotations") or {}) for document, _ in read):
-        dependencies.lock()
-    _lock(read)
-    existing_rows.refuse_terminating({document.namespace for document, _ in read}, now)
+    spaces = {document.namespace for document, _ in read} - {""}
+    _lock(read, spaces)
+    existing_rows.refuse_terminating(spaces, now)
     # Dependents, policies and the quota tree first: a job in the same file finds them.
     order = sorted(range(len(read)), key=lambda i: _rank(read[i][0]))
     fresh = _fresh(read)
@@ -140,8 +140,11 @@ def _write(read: Sequence[tuple[_Document, object]], by: str, now: datetime) -> 
     return [results[i] for i in range(len(read))]
 
 
-def _lock(read: Sequence[tuple[_Document, object]]) -> None:
+def _lock(read: Sequence[tuple[_Document, object]], spaces: set[str]) -> None:
     """Every row that may change, before the journal is written to: others hold their rows while they wait for it."""
+    namespaces.keep_open(spaces)
+    if any(AFTER in (document.manifest["metadata"].get("annotations") or {}) for document, _ in read):
+        dependencies.lock()
     if len(read) == 1:
         return
     if any(document.write is _write_tree for document, _ in read):
@@ -263,7 +266,7 @@ def _write_job(document: _Document, by: str, now: datetime) -> Applied:
     key = {"kind": document.kind, "namespace": document.namespace, "name": document.name, "group": document.group}
     job = Job.objects.select_for_update(no_key=True).filter(**key).first()
     if job is None:
-        return _create_job(document, by, now)
+        return _create_jobs([document], by, now)[0]
     if job.deleting_at is not None:
         raise Conflict(f"{job} is being deleted; apply it again when it is gone")
     if sizes.manifest_asked_for(job) == document.manifest:
@@ -271,10 +274,6 @@ def _write_job(document: _Document, by: str, now: datetime) -> Applied:
     audit.remember_row(job)
     _update_job(job, document, by, now)
     return document.applied(job.uid, "configured")
-
-
-def _create_job(document: _Document, by: str, now: datetime) -> Applied:
-    return _create_jobs([document], by, now)[0]
 
 
 def _fresh(read: Sequence[tuple[_Document, object]]) -> list[int]:
