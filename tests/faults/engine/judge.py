@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.engine import objects, wire
+from tests.faults.engine.effects import Effects
 from tests.faults.engine.history import History
 from tests.faults.engine.members import Contents
 from tests.faults.engine.objects import FINISHED, Key, demand, is_live
 from tests.faults.engine.preserved import Preserved
 from tests.faults.engine.rows import Rows, counting
-from tests.faults.engine.users import CAREFUL, DIVIDED, DIVIDED_PODS, FAILS, GPU, IS_DELETED, WAITS, Answer
+from tests.faults.engine.users import CAREFUL, DIVIDED, DIVIDED_PODS, FAILS, GPU, IS_DELETED, NIGHT, WAITS, Answer
 from tests.faults.engine.wire import Write
 
 ONCE = ("gang", "wide", "batch", "posted", "claimer", "elastic")
@@ -35,6 +36,7 @@ class Struck:
     restored: frozenset[str] = frozenset()
     database_s: tuple[float, float] = (0.0, 0.0)
     """From when until when the database could not answer."""
+    clock: bool = False
     dispatch: bool = False
     """Something that a worker needs to know what became of its requests."""
 
@@ -51,6 +53,9 @@ class Judge:
     """When what was struck, and when a copy was first seen in a state: for a person who reads a failure."""
     struck: Struck = field(default_factory=Struck)
     history: History = field(default_factory=History)
+    effects: Effects = field(default_factory=Effects)
+    opens_at: float = 0.0
+    """When the queue of `NIGHT` has its window; 0: the users have not said so yet."""
     _preserved: Preserved = field(default_factory=Preserved)
     _unended: set[Key] = field(default_factory=set)
     """Copies that were live at the moment before, whose job had ended, and whose work was to go on."""
@@ -68,7 +73,9 @@ class Judge:
         self.looks += 1
         at = time.time()
         seen = [*self._gangs(members), *self._commitment(members), *self._doubles(members), *self._excess(members)]
-        seen += self._preserved.faults(copy for contents in members.values() for copy in contents.copies)
+        copies = [copy for contents in members.values() for copy in contents.copies]
+        seen += [*self._preserved.faults(copies), *self._early(at, copies)]
+        self.effects.look(copies, rows)
         self._note_copies(at, members)
         if rows is not None:
             self.history.note_works(at, rows.works)
@@ -117,6 +124,12 @@ class Judge:
         for name in DIVIDED & pods.keys():
             if pods[name] > DIVIDED_PODS:
                 yield f"the shares of {name} ask for {pods[name]} pods, and it has {DIVIDED_PODS}"
+
+    def _early(self, at: float, copies: Iterable[objects.Object]) -> Iterator[str]:
+        """Its queue has nothing before its window, whose time is that of a clock that was not struck."""
+        is_open = self.opens_at and at >= self.opens_at
+        if not (is_open or self.struck.clock) and NIGHT in map(objects.name, copies):
+            yield f"{NIGHT} has a copy before the window of its queue has opened"
 
     def _left_running(self, members: Mapping[str, Contents], rows: Rows) -> Iterator[str]:
         """What ends a job withdraws its copies in the same transaction; seen twice, because the rows may be newer."""

@@ -7,10 +7,12 @@ that it is of one moment and no fault stands in between.
 import asyncio
 import contextlib
 import http.client
+import json
 import shutil
 import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from simulator.controller_manager import Shape
 from simulator.member import SimulatedMember
 from simulator.node.lifecycle import END
 from simulator.node.nodes import Pool
+from tests.faults.engine import objects
 from tests.faults.engine.schedules import Fault
 from tests.faults.engine.wire import AGAIN, Eager, Line, Recorder, Write
 
@@ -30,8 +33,10 @@ TIME_SCALE = 20.0
 _NEVER_S = 3600.0
 _ANSWERS_S = 5.0
 _PODS = ("", "pods")
+_PYTORCH = ("kubeflow.org", "pytorchjobs")
+_NOTICES = "convoy.dev/notices"
 _KINDS = (
-    _PODS, ("", "nodes"), ("kubeflow.org", "pytorchjobs"), ("batch", "jobs"), ("scheduling.sigs.k8s.io", "podgroups"),
+    _PODS, ("", "nodes"), _PYTORCH, ("batch", "jobs"), ("scheduling.sigs.k8s.io", "podgroups"),
     ("scheduling.x-k8s.io", "podgroups"),
 )  # fmt: skip
 Object = dict[str, Any]
@@ -81,6 +86,17 @@ class Members:
         prefixes = tuple(f"{job}-" for job in jobs)
         for member in self._members.values():
             asyncio.run_coroutine_threadsafe(_end_pods(member, prefixes), member._server._loop).result(20)
+
+    def give_notice(self, job: str) -> bool:
+        """The next step of a supervisor in whichever member runs this job: it records, suspends, and records that it has.
+
+        Returns whether that was the last.
+        """
+        steps = (
+            asyncio.run_coroutine_threadsafe(_notice_step(member, job), member._server._loop).result(20)
+            for member in self._members.values()
+        )
+        return any(steps)
 
     def back_up(self, name: str) -> None:
         """What a restore will bring back."""
@@ -155,6 +171,38 @@ async def _end_pods(member: SimulatedMember, prefixes: tuple[str, ...]) -> None:
         if is_running and END not in notes and pod["metadata"]["name"].startswith(prefixes):
             metadata = {**pod["metadata"], "annotations": {**notes, END: "0 ended"}}
             store.put(_PODS, {**pod, "metadata": metadata})
+
+
+async def _notice_step(member: SimulatedMember, job: str) -> bool:
+    store = member._server.store
+    copies = [copy for copy in store.of_kind(_PYTORCH) if objects.name(copy) == job and not objects.condition(copy)]
+    for copy in (copy for copy in copies if not copy["metadata"].get("deletionTimestamp")):
+        notes = copy["metadata"].get("annotations") or {}
+        record = json.loads(notes[_NOTICES]) if _NOTICES in notes else None
+        if record is None:
+            record = _notice(copy["metadata"]["uid"])
+        elif not objects.is_suspended(copy):
+            policy = {**(copy["spec"].get("runPolicy") or {}), "suspend": True}
+            copy = {**copy, "spec": {**copy["spec"], "runPolicy": policy}}
+        else:
+            record["notices"][0]["stopped"] = _stamp(datetime.now(UTC))
+        metadata = {**copy["metadata"], "annotations": {**notes, _NOTICES: json.dumps(record)}}
+        store.put(_PYTORCH, {**copy, "metadata": metadata})
+        return "stopped" in record["notices"][0]
+    return False
+
+
+def _notice(uid: str) -> Object:
+    """As a supervisor writes it of a node whose loss leaves too few pods."""
+    now = datetime.now(UTC)
+    times = {"at": _stamp(now), "deadline": _stamp(now + timedelta(minutes=1))}
+    pods = {f"{name}": {"uid": uid, "heard": times["at"]} for name in ("master-0", "worker-0")}
+    about = {"id": f"notice-{uid}", "cause": "spot", "node": "pool-0", "scope": "Job", "pods": pods}
+    return {"uid": uid, "notices": [{**about, **times}]}
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _contents(member: SimulatedMember) -> Contents:

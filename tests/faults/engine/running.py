@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tests.faults.engine import mutations, schedules, summary
+from tests.faults.engine import effects, mutations, schedules, summary
 from tests.faults.engine.servers import PROGRAMS
 from tests.faults.engine.verdict import Verdict
 from tests.support import postgres
@@ -188,6 +188,9 @@ class Engine:
         seeds = len({verdict["seed"] for verdict in self.verdicts})
         words = f"{seeds} schedules on {self._kind} in {took_s:.0f} s, {len(failed)} failed: {failed}"
         print(words + (f"; not decided, because the machine was too busy: {open_seeds}" if open_seeds else ""))
+        print(effects.table(self.verdicts))
+        if without := effects.missing(self.verdicts):
+            print(f"FAILED: never carried out, so nothing was struck while it was: {', '.join(without)}")
 
 
 def undecided(verdicts: Sequence[Mapping[str, Any]]) -> set[int]:
@@ -197,10 +200,10 @@ def undecided(verdicts: Sequence[Mapping[str, Any]]) -> set[int]:
 
 
 def passed(verdicts: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether nothing was found, and at least half of the seeds could be judged."""
+    """Whether nothing was found, all that is done was really done, and at least half of the seeds could be judged."""
     seeds = {verdict["seed"] for verdict in verdicts}
     found = any(verdict["faults"] and not verdict["starved"] for verdict in verdicts)
-    return not found and 2 * len(undecided(verdicts)) <= len(seeds)
+    return not (found or effects.missing(verdicts)) and 2 * len(undecided(verdicts)) <= len(seeds)
 
 
 def _until(seeds: Iterator[int], deadline: float) -> Iterator[int]:

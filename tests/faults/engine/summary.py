@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.faults.engine import effects
 from tests.faults.engine.schedules import STRIKES
 
 Line = Mapping[str, Any]
@@ -42,4 +43,5 @@ def table(lines: Sequence[Line]) -> str:
 
 
 if __name__ == "__main__":
-    print(table([line for name in sys.argv[1:] for line in read(Path(name))]))
+    lines = [line for name in sys.argv[1:] for line in read(Path(name))]
+    print(table(lines), effects.table(list(filter(counts, lines))), sep="\n\n")

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import yaml
@@ -19,17 +20,27 @@ RUNS_S = 40
 """Simulated seconds that a program runs: two real ones."""
 SHORT_S = 6
 FOREVER_S = 36000
-LASTING = ("paused", "lender", "elastic")
+NOTICED = "noticed"
+"""A job whose member asks it to stop, as for a node that is taken back: it is queued again."""
+NIGHT = "shift"
+"""A job whose queue has nothing until its window opens."""
+LASTING = ("paused", "lender", "elastic", NOTICED)
 """Jobs that run until the users have done what they do to them, however slow the machine is: then their programs end."""
 CAREFUL = frozenset({"paused"})
 """Jobs whose policy waits for a cluster that does not answer, and preserves their state."""
 DIVIDED = frozenset({"spread"})
 DIVIDED_PODS = 4
+ELASTIC_PODS = (3, 2, 4)
+"""Of the elastic job: at first, once it was made smaller, once it was made larger."""
 STATE = "example.com/began"
 SUCCEEDS, FAILS, WAITS, IS_DELETED = "Succeeded", "Failed", "Queued", ""
 _AGAIN_S = 0.3
 _ANSWERS_S = 8.0
 _RUNS_S = 25.0
+"""Longest wait for a job to run, before the users go on."""
+OPENS_S = 5.0
+_OPEN = timedelta(hours=12)
+"""Longer than any step of a clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +54,20 @@ class Answer:
 
 
 class Users(threading.Thread):
-    def __init__(self, port: int, kube_port: int, token: str, purge: str, queued: bool, toleration_s: int) -> None:
+    def __init__(
+        self,
+        port: int,
+        kube_port: int,
+        token: str,
+        purge: str,
+        queued: bool,
+        toleration_s: int,
+        *,
+        slow: float = 1.0,
+    ) -> None:
+        """``slow``: how many times as long they wait for what a busy machine does later."""
         super().__init__(name="users", daemon=True)
-        self._port, self._kube_port, self._token = port, kube_port, token
+        self._port, self._kube_port, self._token, self._slow = port, kube_port, token, slow
         self._policies = policies(purge, queued, toleration_s)
         self.answers: list[Answer] = []
         self.ends: dict[str, str] = {}
@@ -53,6 +75,12 @@ class Users(threading.Thread):
         self.done = threading.Event()
         self.submitted = threading.Event()
         """All jobs are."""
+        self.opens_at = 0.0
+        """When the window of `NIGHT` opens; 0: it is not known yet."""
+        self.notice_due = threading.Event()
+        """The member of `NOTICED` is to ask it to stop."""
+        self.noticed = threading.Event()
+        """It has."""
         self.acted = threading.Event()
         """Nothing more is done to jobs."""
         self.error = ""
@@ -75,6 +103,8 @@ class Users(threading.Thread):
             "looping": (gang("looping", 1, 1, code=1, runs_s=SHORT_S, namespace="strict", restart="OnFailure"), FAILS),
             "spread": (batch("spread", pods=DIVIDED_PODS, namespace="spread"), SUCCEEDS),
             "elastic": (elastic("elastic"), SUCCEEDS),
+            NOTICED: (gang(NOTICED, 2, 1, runs_s=FOREVER_S), SUCCEEDS),
+            NIGHT: (gang(NIGHT, 1, 1, namespace="night"), SUCCEEDS),
             "doomed": (gang("doomed", 2, 1, runs_s=FOREVER_S), IS_DELETED),
             "huge": (gang("huge", 1, 64), WAITS),
             "lender": (gang("lender", 4, 2, runs_s=FOREVER_S, namespace="team-b"), SUCCEEDS),
@@ -82,6 +112,7 @@ class Users(threading.Thread):
         for name, (_, end) in jobs.items():
             self.ends[name] = end
         self._rest("POST", "apply/", "\n---\n".join([*self._policies, *(text for text, _ in jobs.values())]))
+        self._open_window()
         self.ends["posted"] = SUCCEEDS
         path = "/apis/batch/v1/namespaces/default/jobs"
         self._until(lambda: self._kube("POST", path, json.dumps(yaml.safe_load(batch("posted")))) in (201, 409))
@@ -96,9 +127,12 @@ class Users(threading.Thread):
             # Programs end once all is done: the next attempt is to be there by then, and no copy of the former to end for it.
             self._until(lambda: self._state("paused") in ("Running", "Succeeded"), _RUNS_S)
         self._resize("elastic", 1)
+        self.notice_due.set()
         self._until(lambda: self._state("doomed") == "Running", _RUNS_S)
         self._rest("POST", "delete/", gang("doomed", 2, 1, runs_s=FOREVER_S))
         self._resize("elastic", 3)
+        # What has to go on elsewhere, or larger, is to be there before its program ends.
+        self._until(self._all_have_come, _RUNS_S)
         self.acted.set()
         while not self.stopping.wait(1.0):
             self._kube("GET", "/apis/kubeflow.org/v1/pytorchjobs", "")
@@ -126,6 +160,24 @@ class Users(threading.Thread):
         if job is not None:
             self._ask("POST", f"jobs/{job['id']}/resize/", json.dumps({"replicas": replicas}), "application/json")
 
+    def _open_window(self) -> None:
+        """The quota tree is applied again, with a window that opens once the jobs have begun."""
+        begin = datetime.now(UTC) + timedelta(seconds=OPENS_S * self._slow)
+        self.opens_at = begin.timestamp()
+        window = {"from": begin.isoformat(), "to": (begin + _OPEN).isoformat(), "max": {GPU: 2}}
+        self._rest("POST", "apply/", quota_tree(window))
+
+    def _all_have_come(self) -> bool:
+        is_larger = self._has_come("elastic", pods=ELASTIC_PODS[-1])
+        return is_larger and self.noticed.is_set() and self._has_come(NOTICED, attempt=2)
+
+    def _has_come(self, name: str, *, attempt: int = 1, pods: int = 0) -> bool:
+        job = self._job(name)
+        if job is None or job["state"] in ("Succeeded", "Failed"):
+            return job is not None
+        size = sum(role["replicas"] for role in job["roles"])
+        return job["state"] == "Running" and job["attempt"] >= attempt and size >= pods
+
     def _state(self, name: str) -> str:
         job = self._job(name)
         return str(job["state"]) if job else ""
@@ -140,7 +192,7 @@ class Users(threading.Thread):
         return next((row for row in rows if row["name"] == name), None)
 
     def _until(self, holds: Callable[[], bool], within_s: float = 60.0) -> None:
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + within_s * self._slow
         while not holds() and not self.stopping.is_set() and time.monotonic() < deadline:
             self.stopping.wait(_AGAIN_S)
 
@@ -247,20 +299,23 @@ def _policy(name: str, namespace: str, spec: dict[str, Any], **annotations: str)
     return str(yaml.safe_dump({**head, "metadata": metadata, "spec": spec}))
 
 
-def quota_tree() -> str:
-    """Team a is guaranteed what team b borrows; everybody else has room for all at once."""
+def quota_tree(window: dict[str, Any] | None = None) -> str:
+    """Team a is guaranteed what team b borrows; the night has only its window; everybody else has room for all at once."""
 
     def leaf(name: str, low: int, high: int, *namespaces: str) -> dict[str, Any]:
         return {"name": name, "min": {GPU: low}, "max": {GPU: high}, "namespaces": list(namespaces)}
 
     teams: dict[str, Any] = {"name": "teams", "min": {GPU: 10}, "max": {GPU: 10}}
     teams["children"] = [leaf("a", 6, 10, "team-a"), leaf("b", 0, 10, "team-b")]
+    night = leaf("night", 0, 0, "night")
+    if window is not None:
+        night["attributes"] = {"windows": json.dumps([window])}
     total = {GPU: 110, "cpu": 10000, "memory": "40000Gi", "kube-queue/max-jobs": 1000, "pods": 10000}
     root = {
         "name": "root",
         "min": total,
         "max": total,
-        "children": [teams, leaf("rest", 100, 100, "default", "careful", "spread", "strict")],
+        "children": [teams, leaf("rest", 100, 100, "default", "careful", "spread", "strict"), night],
     }
     head = {"apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree"}
     metadata = {"name": "tree", "namespace": "kube-system"}

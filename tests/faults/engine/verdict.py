@@ -14,12 +14,16 @@ class Verdict:
     struck: list[str] = field(default_factory=list)
     looks: int = 0
     starved: bool = False
-    """The machine was so busy that members did not answer in time: what that excuses was not judged."""
+    """The machine was so busy that the world did not keep its own times: what is found is not to be trusted."""
+    excused: bool = False
+    """So busy that members did not answer in time: what that excuses was not judged either."""
     settled_s: float = 0.0
     took_s: float = 0.0
     processor_s: float = 0.0
     waited_s: float = 0.0
     """For a processor, all its threads together."""
+    effects: list[str] = field(default_factory=list)
+    """What of that which users and members do was really carried out (`effects`)."""
     mutation: str = ""
     """Which guard of the product was taken out for it."""
 

@@ -22,7 +22,7 @@ from tests.faults.engine.nursery import Nursery, use
 from tests.faults.engine.schedules import Fault, Schedule, Strike, Target
 from tests.faults.engine.servers import Postgres, Valkey
 from tests.faults.engine.steps import Switchboard
-from tests.faults.engine.users import LASTING, Users
+from tests.faults.engine.users import CAREFUL, LASTING, NOTICED, Users
 from tests.faults.engine.verdict import Verdict
 
 REACHED_S = 45.0
@@ -134,7 +134,9 @@ class World:
     def _users(self) -> Users:
         token = (self._home / template.TOKEN).read_text()
         schedule = self._schedule
-        return Users(self._web, self._kube, token, schedule.purge, schedule.queued, schedule.toleration_s)
+        return Users(
+            self._web, self._kube, token, schedule.purge, schedule.queued, schedule.toleration_s, slow=self._slow
+        )
 
     def _supervise(self) -> None:
         for name, pid in self._pids.items():
@@ -170,8 +172,11 @@ class World:
     def _turn(self, users: Users, court: Judge) -> None:
         deadline = time.monotonic() + LOOK_S
         self._supervise()
+        if users.notice_due.is_set() and not users.noticed.is_set() and self._members.give_notice(NOTICED):
+            users.noticed.set()
         if users.acted.is_set():
             self._members.end_programs(LASTING)
+        court.opens_at = users.opens_at
         self._look(court)
         while time.monotonic() < deadline and not self._board.hit:
             time.sleep(0.005)
@@ -183,7 +188,7 @@ class World:
             # The members are threads of this process: the product rightly lost those that could not answer in time.
             court.struck = replace(court.struck, members=frozenset(members.NAMES), dispatch=True)
             court.note("the machine is too busy: every member counts as struck")
-            self.verdict.starved = True
+            self.verdict.starved = self.verdict.excused = True
         court.look(contents, self._rows())
 
     @property
@@ -218,6 +223,7 @@ class World:
             case Target.BROKER, fault:
                 _strike_server(self._valkey, fault)
             case Target.CLOCK, fault:
+                court.struck = replace(court.struck, clock=True)
                 self._step_clock(victim, _CLOCK_S if fault is Fault.AHEAD else -_CLOCK_S)
             case _, Fault.PAUSE:
                 os.kill(self._pids[victim], signal.SIGSTOP)
@@ -241,6 +247,8 @@ class World:
             case Target.MEMBER:
                 contents = self._members.contents()
                 busy = [name for name in members.NAMES if any(map(objects.is_live, contents[name].copies))]
+                careful = [name for name in busy if CAREFUL & set(map(objects.name, contents[name].copies))]
+                busy = careful if careful and self._dice.random() < 0.5 else busy
                 return self._dice.choice(busy or list(members.NAMES))
             case Target.DATABASE | Target.BROKER:
                 return strike.target.value
@@ -303,10 +311,12 @@ class World:
             found.append(f"{deadlocks} deadlocks in the server's log")
         if found or self.verdict.faults:
             self._show_stacks()
-        current = self._rows()
+        current, timeline = self._rows(), rows.timeline(self._address)
+        court.effects.read_timeline(timeline)
+        self.verdict.effects = sorted(court.effects.seen)
         kept = {
             "answers": [asdict(answer) for answer in users.answers],
-            "timeline": rows.timeline(self._address),
+            "timeline": timeline,
             "rows": asdict(current) if current else None,
             "notes": court.notes,
             "writes": [asdict(write) for write in self._members.writes],
