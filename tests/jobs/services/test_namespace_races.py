@@ -18,7 +18,7 @@ from jobs.services.submission import submit
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 _WAITS = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
 
 
@@ -51,14 +51,14 @@ def test_a_job_that_passed_the_check_before_the_deletion_began_goes_with_its_nam
 
     def begin_deletion(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         """Right after the submission has seen that the namespace is not being deleted, a deletion goes as far as it can."""
-        found = execute(sql, params, many, context)
+        result = execute(sql, params, many, context)
         if "fleet_namespace.deleting_at IS NOT NULL" in sql.replace('"', "") and not deletions:
             deletions.append(other.submit(deleted, 1))
             deadline = monotonic() + PATIENCE_S
             while not done_or_waiting(deletions[0]):
                 assert monotonic() < deadline
                 sleep(0.01)
-        return found
+        return result
 
     with ThreadPoolExecutor(1) as other:
         with connection.execute_wrapper(begin_deletion):
