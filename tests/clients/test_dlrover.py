@@ -4,6 +4,7 @@ Real: Convoy's services and watches, DLRover's master, agents and their training
 member's API server, its kubelet, and DLRover's Go operator, which makes the master's pod.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,14 @@ from simulator import fault_parser
 from tests.clients.builders import TRAINING, manifest
 from tests.support import process_logs
 from tests.support.isolation import needs_network
+from tests.support.processor import Waiting
 from tests.support.world import World
 
 pytestmark = [pytest.mark.clients, pytest.mark.django_db(transaction=True), needs_network]
 
 PATIENCE_S = 240.0
+GRACE_S = 10.0
+"""Of the manifest."""
 POLICY = """
 apiVersion: policy.one.alibabacloud.com/v1alpha1
 kind: PropagationPolicy
@@ -86,7 +90,9 @@ def test_a_suspended_job_leaves_no_pod_and_goes_on_from_its_checkpoint(fleet: Wo
     wait(fleet, lambda: steps(fleet, "checkpoint"), "a checkpoint is saved")
     saved = max(steps(fleet, "checkpoint"))
     fleet.suspend("llama")
-    fleet.until(lambda: not fleet.pods("north"), "no pod is left within its grace and 5 s", patience_s=15.0)
+    waiting, asked_at = Waiting(), time.monotonic()
+    wait(fleet, lambda: not fleet.pods("north"), "no pod is left")
+    assert time.monotonic() - asked_at <= GRACE_S + 5 * waiting.slowdown(), "within its grace and 5 s"
     fleet.expect("llama", "Suspended")
     fleet.resume("llama")
     wait(fleet, lambda: steps(fleet, "end") == [60, 60], "both ranks end")
