@@ -94,7 +94,9 @@ function usePlaces(text: string): Place[] {
     })),
   ];
   const words = text.toLowerCase();
-  const found = rested === '' || text === '' ? [] : (jobs.data?.results ?? []);
+  // Until the answer to what is typed comes, those of the answer before that it would name, too: Enter goes to the first.
+  const current = rested === text && !jobs.isPlaceholderData;
+  const found = rested === '' || text === '' ? [] : (jobs.data?.results ?? []).filter(({ name }) => current || name.toLowerCase().includes(words));
   return [
     ...fixed.filter(({ label }) => label.toLowerCase().includes(words)),
     ...found.map((job) => ({ to: `/jobs/${job.id}`, label: `${job.namespace}/${job.name}`, kind: job.kind })),

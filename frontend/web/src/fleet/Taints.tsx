@@ -40,8 +40,10 @@ function TaintList({ cluster }: { cluster: ClusterDetail }) {
   const may = useMay('label');
   const set = useMutation({
     mutationFn: (taints: Taint[]) => api.patch(`clusters/${encodeURIComponent(cluster.name)}/`, { taints: taints.filter((taint) => !isOfHealth(taint)) }),
-    onSuccess: () => void refetch(client, 'clusters'),
+    // Until they are shown, another change would start from the list before this one, and take it back.
+    onSuccess: () => refetch(client, 'clusters'),
   });
+  const [added, setAdded] = useState(0);
   const { taints } = cluster;
   return (
     <>
@@ -56,6 +58,7 @@ function TaintList({ cluster }: { cluster: ClusterDetail }) {
                 color="gray"
                 size="sm"
                 aria-label={t('deferred:taints.remove', { taint: textOf(taint) })}
+                disabled={set.isPending}
                 onClick={() => set.mutate(taints.filter((each) => each !== taint))}
               >
                 <X size={14} aria-hidden />
@@ -66,18 +69,23 @@ function TaintList({ cluster }: { cluster: ClusterDetail }) {
           </li>
         ))}
       </ul>
-      <AddTaint key={taints.length} obstacle={may ? '' : t('jobs.notAllowed')} onAdd={(taint) => set.mutate([...taints, taint])} />
+      <AddTaint
+        key={added}
+        obstacle={may ? '' : t('jobs.notAllowed')}
+        pending={set.isPending}
+        onAdd={(taint) => set.mutate([...taints, taint], { onSuccess: () => setAdded(added + 1) })}
+      />
       <Refusal error={set.error} />
     </>
   );
 }
 
-function AddTaint({ obstacle, onAdd }: { obstacle: string; onAdd: (taint: Taint) => void }) {
+function AddTaint({ obstacle, pending, onAdd }: { obstacle: string; pending: boolean; onAdd: (taint: Taint) => void }) {
   const { t } = useTranslation('deferred');
   const [taint, setTaint] = useState<Taint>({ key: '', value: '', effect: 'NoSchedule' });
   const add = (event: SubmitEvent) => {
     event.preventDefault();
-    if (obstacle === '' && taint.key !== '') onAdd(taint);
+    if (obstacle === '' && !pending && taint.key !== '') onAdd(taint);
   };
   return (
     <form onSubmit={add}>
@@ -93,7 +101,7 @@ function AddTaint({ obstacle, onAdd }: { obstacle: string; onAdd: (taint: Taint)
           value={taint.effect}
           onChange={(value) => setTaint({ ...taint, effect: EFFECTS.find((each) => each === value) ?? 'NoSchedule' })}
         />
-        <ActionButton size="xs" type="submit" variant="default" obstacle={obstacle || (taint.key ? '' : t('taints.keyFirst'))}>
+        <ActionButton size="xs" type="submit" variant="default" loading={pending} obstacle={obstacle || (taint.key ? '' : t('taints.keyFirst'))}>
           {t('taints.add')}
         </ActionButton>
       </Group>

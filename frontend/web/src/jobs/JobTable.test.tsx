@@ -39,3 +39,16 @@ test('selects all that are loaded, once there are any, and says when others came
   rerender(table([job('giant'), job('huge'), job('late')], ['giant', 'huge']));
   expect([all().checked, all().indeterminate]).toEqual([false, true]);
 });
+
+test('the menu of a job stays that of the job when others come before it', () => {
+  const { rerender } = render(table([job('giant')]));
+  fireEvent.click(screen.getByRole('button', { name: 'jobs.actionsFor' }));
+  rerender(table([job('first'), job('giant')]));
+  const open = screen.getAllByRole('button', { name: 'jobs.actionsFor', hidden: true }).filter((button) => button.getAttribute('aria-expanded') === 'true');
+  expect(open.map((button) => button.closest('tr')?.querySelector('a')?.textContent)).toEqual(['giant']);
+});
+
+test('a row that two pages have for a moment is shown twice', () => {
+  render(table([job('giant'), job('giant')]));
+  expect(screen.getAllByRole('link', { name: 'giant' })).toHaveLength(2);
+});

@@ -28,6 +28,7 @@ export function JobTable({ list, caption, columns: shown, ordering, onOrder, sel
       width={widthOf(columns)}
       count={list.count}
       rowAt={list.rowAt}
+      rowKey={({ id }) => id}
       onRange={list.onRange}
       ordering={ordering}
       onOrder={onOrder}

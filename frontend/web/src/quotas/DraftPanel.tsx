@@ -28,9 +28,9 @@ interface Props {
 export function DraftPanel({ draft, preview, looking, failed, onSaved }: Props) {
   const { t } = useTranslation();
   const [comment, setComment] = useState('');
-  const { mutate, isPending, error } = useSave((saved) => {
+  const { mutate, isPending, error } = useSave((saved, sent) => {
     setComment('');
-    draft.discard();
+    draft.saved(sent.changes);
     onSaved(saved);
   });
   const { base, changes, theirs } = draft;

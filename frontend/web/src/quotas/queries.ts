@@ -47,13 +47,13 @@ export function previewQuery(generation: number, changes: QuotaChange[]) {
   });
 }
 
-function useQuotaMutation<Given, Answer>(run: (given: Given) => Promise<Answer>, onDone: (answer: Answer) => void) {
+function useQuotaMutation<Given, Answer>(run: (given: Given) => Promise<Answer>, onDone: (answer: Answer, given: Given) => void) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: run,
-    onSuccess: async (answer) => {
+    onSuccess: async (answer, given) => {
       await refetch(client, 'quotas');
-      onDone(answer);
+      onDone(answer, given);
     },
   });
 }
@@ -64,7 +64,7 @@ export interface Saving {
   comment: string;
 }
 
-export function useSave(onDone: (saved: QuotaSaved) => void) {
+export function useSave(onDone: (saved: QuotaSaved, sent: Saving) => void) {
   return useQuotaMutation((body: Saving) => api.patch<QuotaSaved>('quota/tree/', body), onDone);
 }
 

@@ -36,6 +36,8 @@ export function useDraft(tree: QuotaTree) {
       setKept((now) => changed(now?.base ?? tree, withChange(now?.changes ?? [], change)));
     },
     undo: () => setKept((now) => (now && now.changes.length > 1 ? { ...now, changes: now.changes.slice(0, -1) } : null)),
+    /** What was changed while it was being saved stays a draft. */
+    saved: (sent: QuotaChange[]) => setKept((now) => (now?.changes === sent ? null : now)),
     discard: () => {
       setKept(null);
       setLost(0);

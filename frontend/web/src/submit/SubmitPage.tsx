@@ -3,7 +3,7 @@ import { Button, FileButton, Select } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Send } from 'lucide-react';
-import { useEffect, useMemo, useState } from 'react';
+import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation, useSearchParams } from 'react-router';
 
@@ -17,11 +17,12 @@ import { CopyAs } from '../ui/CopyAs.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { Editor } from './Editor.tsx';
-import { exampleNames, FIRST_EXAMPLE, loadExample, loadJob } from './examples.ts';
+import { exampleNames, FIRST_EXAMPLE } from './examples.ts';
 import { FormPanel } from './FormPanel.tsx';
 import { type Mark, markOf, syntaxMarks } from './manifest.ts';
 import { PreviewPanel } from './PreviewPanel.tsx';
 import { previewQuery, useApply } from './queries.ts';
+import { useBeginning } from './useBeginning.ts';
 import classes from './SubmitPage.module.css';
 
 const REST_MS = 500;
@@ -47,7 +48,7 @@ export default function SubmitPage() {
   const broken = useMemo(() => syntaxMarks(text), [text]);
   const preview = useQuery({ ...previewQuery(rested), enabled: may && rested.trim() !== '' && broken.length === 0 });
   const apply = useApply((applied) => go(whereTo(applied)));
-  useBeginning(example, job, clone !== null, setText);
+  useBeginning(example, job, clone !== null, text, setText);
   // An answer is shown beside the text it belongs to, and beside no other.
   const fresh = text === rested;
   const refusal = apply.variables === text ? apply.error : null;
@@ -104,18 +105,6 @@ export default function SubmitPage() {
       </div>
     </>
   );
-}
-
-/** The example that was chosen; else the job of the address. */
-function useBeginning(example: string | null, job: string | null, asClone: boolean, show: (text: string) => void): void {
-  useEffect(() => {
-    const loading = example !== null ? loadExample(example) : job !== null ? loadJob(job, asClone) : null;
-    let wanted = true;
-    void loading?.then((text) => wanted && show(text));
-    return () => {
-      wanted = false;
-    };
-  }, [example, job, asClone, show]);
 }
 
 function marksOf(text: string, error: Error | null): Mark[] {

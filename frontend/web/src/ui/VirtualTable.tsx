@@ -35,6 +35,8 @@ interface Props<Row> {
   count: number | undefined;
   /** Undefined while that row is on its way. */
   rowAt: (index: number) => Row | undefined;
+  /** What a row is known by: when rows come before it, its open menu or dialog stays with it. */
+  rowKey: (row: Row) => string;
   onRange: (range: Range) => void;
   ordering: string;
   onOrder: (ordering: string) => void;
@@ -42,7 +44,7 @@ interface Props<Row> {
 }
 
 export function VirtualTable<Row>(props: Props<Row>) {
-  const { caption, columns, width, count, rowAt, ordering, onOrder, onRange, selection } = props;
+  const { caption, columns, width, count, rowAt, rowKey, ordering, onOrder, onRange, selection } = props;
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const [range, setRange] = useState<Range>({ first: 0, end: FIRST_SIGHT });
@@ -62,6 +64,7 @@ export function VirtualTable<Row>(props: Props<Row>) {
   const total = count ?? FIRST_SIGHT;
   const end = Math.min(range.end, total);
   const first = Math.min(range.first, end);
+  const keys = new Set<string>();
   return (
     <div ref={box} className={classes['scroller']} onScroll={look} role="region" aria-label={t('list.scrolls', { caption })}>
       <table className={`${table['table']} ${classes['table']}`} style={{ minWidth: width }} aria-busy={count === undefined} aria-rowcount={total + 1}>
@@ -83,7 +86,11 @@ export function VirtualTable<Row>(props: Props<Row>) {
             const row = rowAt(index);
             if (row === undefined) return <Awaited key={index} index={index} width={columns.length + 1} />;
             const box = { label: selection.label(row), on: selection.has(row) };
-            return <Line key={index} index={index} row={row} columns={columns} {...box} onToggle={onToggle} />;
+            const key = rowKey(row);
+            // Between the answers of two pages a row may be on both.
+            const known = keys.has(key);
+            keys.add(key);
+            return <Line key={known ? index : key} index={index} row={row} columns={columns} {...box} onToggle={onToggle} />;
           })}
           <Gap rows={total - end} />
         </tbody>
