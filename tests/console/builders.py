@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
+from jobs.models import Job
 from quotas import queries
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota
@@ -24,7 +25,7 @@ QUIET = (
     "--disable-component-update", "--disable-sync", "--renderer-process-limit=1",
 )  # fmt: skip
 
-PATIENCE_MS = 15_000
+PATIENCE_MS = 60_000
 SESSION, PASSWORD = "/api/v1/session/", "a long password"
 
 
@@ -90,10 +91,33 @@ def settled(page: Page) -> None:
     expect(page.locator("[aria-busy=true], .mantine-Skeleton-root")).to_have_count(0, timeout=PATIENCE_MS)
 
 
+KEYS = """keys => {
+  for (const key of keys) document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+}"""
+
+
+def press_in_turn(page: Page, *keys: str) -> None:
+    """A sequence counts when its keys follow within a moment: on a busy machine the keyboard may take longer."""
+    page.evaluate(KEYS, keys)
+
+
+def press_despite(button: Locator) -> None:
+    """Though the dialog for the ended session may be before it already: an answer to anything else opens that, too."""
+    button.dispatch_event("click")
+
+
 def open_job(page: Page, name: str) -> None:
     go(page, "/jobs")
     page.get_by_role("link", name=name, exact=True).click()
     expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+
+
+def reason_of(name: str) -> str:
+    return str((Job.objects.get(name=name).reason or {}).get("code", ""))
+
+
+def is_explained(name: str) -> bool:
+    return reason_of(name) not in ("", "WaitingForScheduler")
 
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -14,7 +14,7 @@ from quotas import queries
 from quotas.models import QuotaGrant, QuotaRevision
 from quotas.services import documents, trees
 from tests.console.browser import KeptContexts
-from tests.console.builders import GPU, NOON, PATIENCE_MS, apply, field, root, session_of, start_tree
+from tests.console.builders import GPU, NOON, PATIENCE_MS, apply, field, root, session_of, settled, start_tree
 from tests.support.people import person
 from tests.support.web import served
 
@@ -86,6 +86,7 @@ def test_it_says_what_is_wrong_beside_the_field(visit, aside):
 
 def test_it_moves_a_quota_by_dragging_it_and_by_keyboard(visit, aside):
     page = visit("ada")
+    settled(page)
     row(page, "root/vision/night").get_by_role("button", name="Move root/vision/night").drag_to(row(page, "root"))
     expect(row(page, "root/night")).to_be_visible()
     page.get_by_role("button", name="Undo").click()

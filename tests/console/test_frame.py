@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.builders import go, sign_in
+from tests.console.builders import go, is_explained, press_in_turn, sign_in
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -17,6 +17,7 @@ def busy(world, aside, north):
     aside(world.apply, pytorch_job("llama", duration="10h"))
     aside(world.expect, "llama", "Running", on="north")
     aside(world.apply, pytorch_job("giant", gpus=8))
+    aside(world.until, lambda: is_explained("giant"), "giant has a reason")
 
 
 def test_it_lists_the_keys_that_work(page, north, axe):
@@ -26,8 +27,8 @@ def test_it_lists_the_keys_that_work(page, north, axe):
     expect(keys).to_contain_text("Go to Incidents")
     assert axe(page) == []
     page.keyboard.press("Escape")
-    page.keyboard.press("g")
-    page.keyboard.press("o")
+    expect(keys).to_have_count(0)
+    press_in_turn(page, "g", "o")
     expect(page).to_have_url(re.compile("/incidents$"))
 
 
@@ -38,7 +39,7 @@ def test_it_holds_the_page_still_and_says_how_old_it_is(world, page, aside, nort
     page.keyboard.press("p")
     expect(page.get_by_role("button", name=re.compile("^Paused"))).to_be_visible()
     aside(world.apply, pytorch_job("llama", duration="10h"))
-    held = page.get_by_role("button", name=re.compile(r"^Paused last change \d+s ago"))
+    held = page.get_by_role("button", name=re.compile(r"^Paused last change .* ago"))
     expect(held).to_be_visible()
     tile = page.get_by_role("link").filter(has_text="Jobs running")
     expect(tile).to_contain_text("0")
@@ -154,8 +155,8 @@ def test_it_can_be_used_on_a_telephone(page, busy, axe):
     sign_in(page)
     page.set_viewport_size({"width": 390, "height": 844})
     rooms = page.get_by_role("navigation")
-    assert page.get_by_role("main").bounding_box()["y"] <= 90
     expect(rooms.get_by_role("link")).to_have_count(0)
+    assert page.get_by_role("main").bounding_box()["y"] <= 90
     for key, room in (("Enter", "Jobs"), ("Space", "Quotas"), ("Enter", "Fleet")):
         page.get_by_role("button", name="Menu").press(key)
         link = rooms.get_by_role("link", name=room)

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from jobs.core.reasons import Code
 from jobs.models import Job
-from tests.console.builders import a_tree, go, settled
+from tests.console.builders import a_tree, go, is_explained, settled
 from tests.quotas.core.builders import quota
 from tests.support.books import GPU
 from tests.support.world import pytorch_job
@@ -99,7 +99,7 @@ def test_it_shows_no_sentence_of_the_server_untranslated(world, page, aside, nor
     aside(world.expect, "runs", "Running")
     for name, gpus in (("over", 3), ("giant", 40)):
         aside(world.apply, pytorch_job(name, workers=0, gpus=gpus, duration="10h"))
-        aside(world.until, lambda name=name: reason_of(name) not in ("", "WaitingForScheduler"), f"{name} has a reason")
+        aside(world.until, lambda name=name: is_explained(name), f"{name} has a reason")
     uids = aside(lambda: [str(uid) for uid in Job.objects.order_by("name").values_list("uid", flat=True)])
     for address in PAGES:
         go(page, address)
@@ -110,10 +110,6 @@ def test_it_shows_no_sentence_of_the_server_untranslated(world, page, aside, nor
         page.goto(address)
         page.wait_for_load_state("networkidle")
         assert listener.untranslated(page) == [], address
-
-
-def reason_of(name: str) -> str:
-    return str((Job.objects.get(name=name).reason or {}).get("code", ""))
 
 
 def texts(language: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from fleet.models import Event
-from tests.console.builders import sign_in
+from tests.console.builders import settled, sign_in
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,6 +21,7 @@ def test_it_follows_the_moves_when_a_cluster_dies(world, page, aside, north, sti
     lost, other = page.get_by_role("article", name="north"), page.get_by_role("article", name="south")
     expect(lost.get_by_role("img", name="GPUs of north: 3 used")).to_be_visible()
     expect(page.get_by_text("No job is moving")).to_be_visible()
+    settled(page)
     with still(page):
         aside(world.members["north"].stop)
         expect(lost).to_contain_text("Unknown")

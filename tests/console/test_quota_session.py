@@ -6,7 +6,18 @@ from playwright.sync_api import expect
 
 from quotas import queries
 from quotas.services import trees
-from tests.console.builders import GPU, NOON, apply, bounds, field, root, sign_in, sign_in_again, start_tree
+from tests.console.builders import (
+    GPU,
+    NOON,
+    apply,
+    bounds,
+    field,
+    press_despite,
+    root,
+    sign_in,
+    sign_in_again,
+    start_tree,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -20,7 +31,7 @@ def drafted(page, aside):
         field(page, "min", "root/speech").fill("3")
     page.get_by_label("Comment").fill("more for speech")
     aside(lambda: Session.objects.all().delete())
-    page.get_by_role("button", name="Apply", exact=True).click()
+    press_despite(page.get_by_role("button", name="Apply", exact=True))
     expect(page.get_by_role("dialog", name="Your session has ended")).to_be_visible()
     return page
 

@@ -26,6 +26,7 @@ from tests.console.builders import (
     field,
     root,
     session_of,
+    settled,
     start_tree,
 )
 from tests.support.people import person
@@ -128,6 +129,7 @@ def test_it_tells_what_is_wrong_while_it_is_typed(visit, tree):
 
 def test_it_edits_by_dragging_a_handle(visit, tree, aside):
     page = visit("ada")
+    settled(page)
     handle(page, "max", "root/speech").scroll_into_view_if_needed()
     before = handle(page, "max", "root/speech").bounding_box()
     track = row(page, "root/speech").get_by_role("img", name="nvidia.com/gpu of root/speech").bounding_box()
@@ -146,6 +148,7 @@ def test_it_edits_by_dragging_a_handle(visit, tree, aside):
 
 def test_it_moves_a_quota_by_dragging_it_onto_another(visit, tree, aside):
     page = visit("ada")
+    settled(page)
     row(page, "root/vision/night").get_by_role("button", name="Move root/vision/night").drag_to(row(page, "root"))
     expect(row(page, "root/night")).to_be_visible()
     expect(page.get_by_role("region", name="What changes")).to_contain_text("moved")

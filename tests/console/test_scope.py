@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.builders import sign_in
+from tests.console.builders import press_in_turn, sign_in
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,8 +34,7 @@ def test_it_keeps_the_scope_from_page_to_page(page, two, axe):
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Jobs").click()
     expect(page).to_have_url(re.compile(r"/jobs\?cluster=south$"))
     expect(page.get_by_text("No job matches")).to_be_visible()
-    page.keyboard.press("g")
-    page.keyboard.press("e")
+    press_in_turn(page, "g", "e")
     expect(page).to_have_url(re.compile(r"/events\?cluster=south$"))
     expect(page.get_by_role("row").filter(has_text="llama")).to_have_count(0)
     page.get_by_role("button", name="Show the whole fleet").click()

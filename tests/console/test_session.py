@@ -12,7 +12,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from fleet.services.authorization import access
-from tests.console.builders import PASSWORD, go, sign_in, sign_in_again
+from tests.console.builders import PASSWORD, PATIENCE_MS, go, press_despite, sign_in, sign_in_again
 from tests.support.people import person
 from tests.support.world import pytorch_job
 
@@ -57,7 +57,7 @@ def test_it_keeps_what_is_asked_in_a_dialog(world, page, aside, north):
     sign_in(page, at="/fleet/north")
     page.get_by_role("button", name="Cordon", exact=True).click()
     page.context.clear_cookies(name="sessionid")
-    page.get_by_role("dialog", name="Cordon north").get_by_role("button", name="Cordon").click()
+    press_despite(page.get_by_role("dialog", name="Cordon north").get_by_role("button", name="Cordon"))
     sign_in_again(page)
     page.get_by_role("dialog", name="Cordon north").get_by_role("button", name="Cordon").click()
     expect(page.get_by_role("button", name="Open again")).to_be_visible()
@@ -68,7 +68,11 @@ def test_it_goes_on_though_an_answer_from_before_comes_late(page, north):
     late = []
     page.route("**/api/v1/nodes/?*", lambda route: late.append((route, route.fetch())), times=1)
     page.context.clear_cookies(name="sessionid")
-    page.get_by_role("article", name="north").get_by_role("link", name="north").click()
+    press_despite(page.get_by_role("article", name="north").get_by_role("link", name="north"))
+    for _ in range(PATIENCE_MS // 20):
+        if late:
+            break
+        page.wait_for_timeout(20)
     # Asked again because of the late answer, or before it by news of a node.
     with page.expect_response(lambda heard: "/api/v1/nodes/" in heard.url and heard.status == 200):
         sign_in_again(page)
@@ -103,7 +107,7 @@ def test_it_tells_a_viewer_why_each_action_is_not_theirs(world, page, aside, nor
             button.focus()
             expect(button).to_be_focused()
     go(page, "/jobs")
-    page.get_by_role("checkbox").last.check()
+    page.get_by_role("checkbox", name="Select llama").check()
     for name in ("Suspend", "Resume", "Delete"):
         expect(page.get_by_role("toolbar").get_by_role("button", name=name)).to_be_disabled()
     page.get_by_role("button", name="Actions for llama").click()

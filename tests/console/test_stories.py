@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.builders import go, sign_in
+from tests.console.builders import go, press_despite, sign_in
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,6 +44,6 @@ def test_it_says_cluster_by_cluster_why_a_gang_fits_nowhere(world, page, aside, 
 def test_it_asks_for_the_password_in_place_when_the_session_ends(page, aside, north):
     sign_in(page)
     page.context.clear_cookies(name="sessionid")
-    page.get_by_role("link", name="Jobs", exact=True).click()
+    press_despite(page.get_by_role("link", name="Jobs", exact=True))
     dialog = page.get_by_role("dialog", name="Your session has ended")
     expect(dialog).to_be_visible()
