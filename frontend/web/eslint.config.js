@@ -16,6 +16,7 @@ const ABOVE = {
   fleet: ['quotas', 'jobs', 'app'],
   quotas: ['jobs', 'app'],
   jobs: ['app'],
+  reports: ['quotas', 'jobs', 'app'],
   submit: ['app', 'jobs', 'policies', 'admin'],
   policies: ['app', 'submit', 'admin'],
   admin: ['app', 'submit', 'policies'],

@@ -15,7 +15,10 @@ from jobs.api.reports.attempts import AttemptsView
 from jobs.api.reports.goodput import GoodputView, JobGoodputView
 from jobs.api.reports.gpu_hours import GpuHoursView
 from jobs.api.reports.incidents import IncidentViewSet
+from jobs.api.reports.lending import LendingView
 from jobs.api.reports.series import SeriesView
+from jobs.api.reports.shares import SharesView
+from jobs.api.reports.waits import WaitsView
 from jobs.api.submission.bulk import BulkView
 from jobs.api.submission.dry_runs import DryRunView
 from jobs.api.submission.manifests import ApplyView, DeleteView
@@ -39,6 +42,9 @@ urlpatterns = [
     re_path("^gpus/(?P<name>[^/]+)/(?P<node>[^/]+)/?$", NodeDevicesView.as_view(), name="gpu-node"),
     re_path("^attempts/?$", AttemptsView.as_view(), name="attempts"),
     re_path("^accounting/?$", AccountingView.as_view(), name="accounting"),
+    re_path("^waits/?$", WaitsView.as_view(), name="waits"),
+    re_path("^lending/?$", LendingView.as_view(), name="lending"),
+    re_path("^shares/?$", SharesView.as_view(), name="shares"),
     re_path("^goodput/?$", GoodputView.as_view(), name="goodput"),
     re_path("^gpu-hours/?$", GpuHoursView.as_view(), name="gpu-hours"),
     re_path("^speeds/?$", SpeedsView.as_view(), name="speeds"),

@@ -12,7 +12,7 @@ from fleet.core.security import token_scopes
 from fleet.errors import Forbidden
 from fleet.models import Grant
 from fleet.services.authorization import access
-from quotas.core.trees.tree import Node, Submitter
+from quotas.core.trees.tree import Node, Submitter, Tree
 from quotas.models import Queue, QuotaGrant, QuotaTree
 from quotas.services import edits
 
@@ -67,6 +67,25 @@ def submitter_of(name: str, path: str) -> Submitter:
     if user is None or access.is_fleet_admin(user):
         return Submitter.FLEET_ADMIN
     return Submitter.TEAM_LEAD if scope_of(user).may_run(path) else Submitter.EDITOR
+
+
+def visible_paths(user: Any, tree: Tree | None) -> frozenset[str] | None:
+    """The leaves that the user leads or of which they read a namespace, and the nodes above; None: the user reads all.
+
+    The tree is everybody's who reads the fleet. This is for reports that say what single teams did.
+    """
+    namespaces = access.visible_namespaces(user)
+    if namespaces is None:
+        return None
+    led = scope_of(user).paths or frozenset()
+    if tree is None:
+        return frozenset()
+    leaves = [leaf for leaf in tree.leaves if namespaces & set(leaf.namespaces) or _is_within(leaf.path, led)]
+    return frozenset(node.path for leaf in leaves for node in tree.to_root(leaf.path))
+
+
+def _is_within(path: str, tops: Iterable[str]) -> bool:
+    return any(path == top or path.startswith(f"{top}/") for top in tops)
 
 
 def require_edits(by: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> None:

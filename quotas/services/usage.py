@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from quotas.core.accounts import lending
 from quotas.core.accounts.budget_accounts import Account as BudgetAccount
 from quotas.core.accounts.ledger import Charge, Ledger
 from quotas.core.accounts.queue_use import Account
@@ -205,24 +206,13 @@ def _lent(tree: Tree, used: Mapping[str, Amounts]) -> dict[tuple[str, str], int]
     """From the root down: what children borrow beyond what their parent has for itself comes from the idle min of others."""
     lent: dict[tuple[str, str], int] = {}
     for resource in tree.resources:
+        amounts = {path: of[resource] for path, of in used.items()}
         for node in tree.nodes:
             children = tree.children.get(node.path, ())
             if not children:
                 continue
-            use = {each.path: used[each.path][resource] for each in children}
-            own = max(0, node.min.get(resource, 0) - sum(each.min.get(resource, 0) for each in children))
-            borrowed = sum(max(0, use[each.path] - each.min.get(resource, 0)) for each in children)
-            from_above = max(0, used[node.path][resource] - node.min.get(resource, 0))
-            taken = max(0, borrowed - from_above + lent.get((node.path, resource), 0) - own)
-            idle = {each.path: max(0, each.min.get(resource, 0) - use[each.path]) for each in children}
-            lent |= {(path, resource): amount for path, amount in _shared(taken, idle).items()}
+            least = {each.path: each.min.get(resource, 0) for each in children}
+            family = lending.Family(node.path, node.min.get(resource, 0), least)
+            shares = lending.lent_by_child(family, amounts, lent.get((node.path, resource), 0))
+            lent |= {(path, resource): amount for path, amount in shares.items()}
     return lent
-
-
-def _shared(taken: int, idle: Mapping[str, int]) -> Amounts:
-    """In proportion to what is idle, to the last unit, never more than is idle."""
-    left, rest, shares = min(taken, sum(idle.values())), sum(idle.values()), {}
-    for path, amount in idle.items():
-        shares[path] = left * amount // rest if rest else 0
-        left, rest = left - shares[path], rest - amount
-    return shares

@@ -25,6 +25,7 @@ from jobs.services.series import recording
 from jobs.services.series.accounting import Owner as Accounted
 from jobs.services.series.goodput import Owner as Worked
 from jobs.services.series.hours import Owner
+from jobs.services.series.waits import Owner as Waiter
 from jobs.services.submission import manifests, submit
 from jobs.services.submission.bulk import BulkAction
 from quotas.models import QuotaGrant
@@ -189,6 +190,9 @@ LOOKS: dict[str, tuple[str, ...]] = {
     ),
     "/api/v1/accounting/": tuple(f"by={owner}&form={form}" for owner in Accounted for form in ("json", "csv")),
     "/api/v1/goodput/": tuple(f"by={owner}&form={form}" for owner in Worked for form in ("json", "csv")),
+    "/api/v1/waits/": tuple(f"by={owner}&form={form}" for owner in Waiter for form in ("json", "csv")),
+    "/api/v1/lending/": ("form=json", "form=csv"),
+    "/api/v1/shares/": ("form=json", "form=csv"),
     "/api/v1/attempts/": ("queue=root", "queue=root/shared", "cluster=north", f"queue={SECRET}"),
     "/api/v1/incidents/": ("cluster=north", "namespace=team-b", "queue=root/shared", "open=true"),
     "/api/v1/jobs/groups/": tuple(f"by={field}" for field in (*BY, "label:app")),
@@ -205,6 +209,9 @@ PRIVATE = (
     "/api/v1/gpu-hours/",
     "/api/v1/accounting/",
     "/api/v1/goodput/",
+    "/api/v1/waits/",
+    "/api/v1/lending/",
+    "/api/v1/shares/",
     "/api/v1/series/?metric=waiting,used,starts&by=team",
 )
 """Answers in which the other team has no place at all; elsewhere names of namespaces are everybody's."""

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PAGES = {
     "/fleet": "Fleet", "/fleet/north": "north", "/fleet/north/drain": "Drain north",
     "/whatif": "What if", "/join": "Add a cluster", "/submit": "Submit a job", "/policies": "Policies",
-    "/incidents": "Incidents", "/events": "Events", "/audit": "Audit", "/access": "Access", "/system": "System",
+    "/accounting": "Accounting", "/reliability": "Reliability", "/incidents": "Incidents", "/events": "Events",
+    "/audit": "Audit", "/access": "Access", "/system": "System",
 }  # fmt: skip
 
 

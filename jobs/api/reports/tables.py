@@ -22,6 +22,13 @@ _HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
+class Period:
+    begin: datetime
+    end: datetime
+    as_csv: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Asked(Generic[OwnerT]):
     by: OwnerT
     begin: datetime
@@ -30,11 +37,13 @@ class Asked(Generic[OwnerT]):
 
 
 def parameters(owners: type[StrEnum], default: timedelta) -> list[OpenApiParameter]:
+    by = f"a team is a namespace; default: {next(iter(owners))}"
+    return [OpenApiParameter("by", str, enum=[*owners], description=by), *period_parameters(default)]
+
+
+def period_parameters(default: timedelta) -> list[OpenApiParameter]:
     days = f"ISO 8601; default: {default.days} days before `to`"
     return [
-        OpenApiParameter(
-            "by", str, enum=[*owners], description=f"a team is a namespace; default: {next(iter(owners))}"
-        ),
         OpenApiParameter("from", OpenApiTypes.DATETIME, description=days),
         OpenApiParameter("to", OpenApiTypes.DATETIME, description="ISO 8601; default: now"),
         OpenApiParameter("form", str, enum=list(_FORMS), description="default: json"),
@@ -43,14 +52,21 @@ def parameters(owners: type[StrEnum], default: timedelta) -> list[OpenApiParamet
 
 def read(request: Request, owners: type[OwnerT], default: timedelta, now: datetime) -> Asked[OwnerT]:
     """What the query asks for. Raises `InvalidInput`."""
-    params = request.query_params
-    by, form = params.get("by") or next(iter(owners)), params.get("form") or "json"
+    by = request.query_params.get("by") or next(iter(owners))
     if by not in [*owners]:
         raise invalid("by", f"must be one of {', '.join(owners)}")
+    period = read_period(request, default, now)
+    return Asked(owners(by), period.begin, period.end, period.as_csv)
+
+
+def read_period(request: Request, default: timedelta, now: datetime) -> Period:
+    """The time that the query asks for, and whether as a file. Raises `InvalidInput`."""
+    params = request.query_params
+    form = params.get("form") or "json"
     if form not in _FORMS:
         raise invalid("form", "must be json or csv")
     end = moment(params, "to") or now
-    return Asked(owners(by), moment(params, "from") or end - default, end, form == "csv")
+    return Period(moment(params, "from") or end - default, end, form == "csv")
 
 
 def as_csv(header: list[str], rows: Iterable[Iterable[Any]], filename: str) -> HttpResponse:

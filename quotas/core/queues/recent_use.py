@@ -5,8 +5,9 @@ queue uses any of it. Use therefore counts for a while after it has ended, and f
 ended, runs that go on), so that every process computes the same. Times are seconds on any clock.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice
 from math import log
@@ -84,6 +85,27 @@ def faded(gpus: int, since: float, until: float, now: float, half_life: float = 
     """GPU-seconds of a run as they count now: each second fades by itself. Nothing where a clock was set back in between."""
     lasting = remaining(now - until, half_life) - remaining(now - min(since, until), half_life)
     return gpus * lasting * half_life / log(2)
+
+
+Stretch = tuple[Account, int, float, float]
+"""GPUs of an account, from when, until when."""
+
+
+def history(
+    stretches: Iterable[Stretch[Account]], times: Sequence[float], half_life: float
+) -> dict[Account, list[float]]:
+    """GPU-seconds by account as they counted at each of these moments, which stand in their order."""
+    added: dict[Account, list[float]] = defaultdict(lambda: [0.0] * len(times))
+    for account, gpus, since, until in stretches:
+        for place in range(bisect_left(times, min(since, until)), len(times)):
+            begin = max(since, times[place - 1]) if place else since
+            if begin >= until and place:
+                break
+            added[account][place] += faded(gpus, begin, min(until, times[place]), times[place], half_life)
+    for counts in added.values():
+        for place in range(1, len(times)):
+            counts[place] += counts[place - 1] * remaining(times[place] - times[place - 1], half_life)
+    return dict(added)
 
 
 def in_order(

@@ -1154,6 +1154,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/lending/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Of at most 31 days. A caller who may not read all namespaces sees the own queues by name, all others as one. */
+        get: operations["lending"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/login/code/": {
         parameters: {
             query?: never;
@@ -1726,6 +1743,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/shares/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Of at most 92 days, by the weights of now. A caller who may not read all namespaces sees others' queues as one. */
+        get: operations["shares"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/speeds/": {
         parameters: {
             query?: never;
@@ -1965,6 +1999,23 @@ export interface paths {
         post?: never;
         /** @description What lists are narrowed, ordered and grouped by, under a name. */
         delete: operations["views_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/waits/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Of at most 92 days, from all jobs that the caller may read, of deleted jobs as well. */
+        get: operations["waits"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -3039,6 +3090,16 @@ export interface components {
             description: string;
             required: boolean;
         };
+        Flow: {
+            /** @description path of the node whose children they are */
+            node: string;
+            /** @description path; that of the node: what no child's min contains, or the node borrows; empty: other teams */
+            lender: string;
+            /** @description path; that of the node: what is used beyond it; empty: other teams */
+            borrower: string;
+            /** Format: double */
+            gpu_hours: number;
+        };
         FormerSize: {
             /** Format: date-time */
             until: string;
@@ -3614,6 +3675,19 @@ export interface components {
             user: string;
             /** @description the node they lead, as a full path: root/vision */
             path: string;
+        };
+        Lending: {
+            /** Format: date-time */
+            start: string;
+            /** Format: date-time */
+            end: string;
+            /**
+             * Format: double
+             * @description hours of the time in which no quota tree was in force
+             */
+            without_tree_hours: number;
+            /** @description the most first */
+            results: components["schemas"]["Flow"][];
         };
         /**
          * @description * `Due` - Due
@@ -4364,6 +4438,17 @@ export interface components {
             /** @description takes the node out of the placement for a while; null lets it take pods again */
             exclude?: components["schemas"]["ExcludeNodeRequest"] | null;
         };
+        Percentiles: {
+            /** @description waits that ended with a placement; of a reason, those that had it */
+            count: number;
+            /**
+             * Format: double
+             * @description seconds that half of them lasted at most; null: there were none
+             */
+            p50_s: number | null;
+            /** Format: double */
+            p95_s: number | null;
+        };
         Permission: {
             verb: string;
             resource: string;
@@ -4579,6 +4664,25 @@ export interface components {
             /** Format: date-time */
             readonly created_at: string;
             readonly resource_version: number;
+        };
+        QueueShare: {
+            /** @description empty: all queues of other teams below the node */
+            path: string;
+            /** @description path of the node whose children are compared */
+            node: string;
+            /** @description whether children of the node are compared by this (OverTime) */
+            decides: boolean;
+            /** Format: double */
+            weight: number;
+            /**
+             * Format: double
+             * @description weight by that of all children; null: they have none
+             */
+            entitled: number | null;
+            /** @description as they counted at each moment */
+            gpu_hours: number[];
+            /** @description of the hours of all children; null: they had used nothing */
+            shares: (number | null)[];
         };
         /**
          * @description * `Open` - Open
@@ -5051,6 +5155,17 @@ export interface components {
             /** @description Lost: it has left; what it had completed counts */
             state: "Placed" | "Dispatched" | "Running" | "Backoff" | "Succeeded" | "Lost";
         };
+        Shares: {
+            /**
+             * Format: double
+             * @description after so many seconds use counts half
+             */
+            half_life_s: number;
+            /** @description moments, in seconds since 1970 */
+            times: number[];
+            /** @description every node below the root, in the order of the tree */
+            results: components["schemas"]["QueueShare"][];
+        };
         /** @description The scheduler's verdict on one cluster; ``missing`` is in whole units, and ``short`` its former name. */
         Short: {
             cluster: string;
@@ -5437,6 +5552,37 @@ export interface components {
             fault: string;
             /** @description lines that are not in the chain yet */
             unlinked: number;
+        };
+        Waits: {
+            by: string;
+            /** @description the beginning of the first step, in seconds since 1970 */
+            start: number;
+            /** @description seconds */
+            step: number;
+            /** @description what waited most first */
+            results: components["schemas"]["WaitsRow"][];
+        };
+        WaitsRow: {
+            /** @description waits that ended with a placement; of a reason, those that had it */
+            count: number;
+            /**
+             * Format: double
+             * @description seconds that half of them lasted at most; null: there were none
+             */
+            p50_s: number | null;
+            /** Format: double */
+            p95_s: number | null;
+            /** @description empty: without a queue or model */
+            name: string;
+            /** @description jobs that wait yet at the end of the time, and count in no percentile */
+            waiting: number;
+            /**
+             * Format: double
+             * @description how long the first of them has waited
+             */
+            longest_s: number;
+            /** @description the same of each step */
+            trend: components["schemas"]["Percentiles"][];
         };
         /**
          * @description * `Signal` - SIGNAL
@@ -7286,6 +7432,33 @@ export interface operations {
             };
         };
     };
+    lending: {
+        parameters: {
+            query?: {
+                /** @description default: json */
+                form?: "csv" | "json";
+                /** @description ISO 8601; default: 7 days before `to` */
+                from?: string;
+                /** @description ISO 8601; default: now */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lending"];
+                    "text/csv": string;
+                };
+            };
+        };
+    };
     login_code_create: {
         parameters: {
             query?: never;
@@ -8341,6 +8514,33 @@ export interface operations {
             };
         };
     };
+    shares: {
+        parameters: {
+            query?: {
+                /** @description default: json */
+                form?: "csv" | "json";
+                /** @description ISO 8601; default: 7 days before `to` */
+                from?: string;
+                /** @description ISO 8601; default: now */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Shares"];
+                    "text/csv": string;
+                };
+            };
+        };
+    };
     speeds_retrieve: {
         parameters: {
             query: {
@@ -8771,6 +8971,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    waits: {
+        parameters: {
+            query?: {
+                /** @description a team is a namespace; default: queue */
+                by?: "model" | "queue" | "reason" | "team";
+                /** @description default: json */
+                form?: "csv" | "json";
+                /** @description ISO 8601; default: 7 days before `to` */
+                from?: string;
+                /** @description ISO 8601; default: now */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Waits"];
+                    "text/csv": string;
+                };
             };
         };
     };

@@ -1,6 +1,8 @@
 /** The rooms of the console: what stands in the left navigation, and the keys that lead there. */
 import {
   Activity,
+  ChartColumn,
+  Gauge,
   HeartPulse,
   History,
   KeyRound,
@@ -31,6 +33,8 @@ export const ROOMS: Room[] = [
   { to: '/policies', name: 'policies', keys: 'g p', icon: Route },
   { to: '/whatif', name: 'whatif', keys: 'g w', icon: Split },
   { to: '/incidents', name: 'incidents', keys: 'g o', icon: Siren },
+  { to: '/accounting', name: 'accounting', keys: 'g c', icon: ChartColumn },
+  { to: '/reliability', name: 'reliability', keys: 'g l', icon: Gauge },
   { to: '/events', name: 'events', keys: 'g e', icon: Activity },
   { to: '/audit', name: 'audit', keys: 'g a', icon: History },
   { to: '/access', name: 'access', keys: 'g r', icon: KeyRound },

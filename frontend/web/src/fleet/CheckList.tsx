@@ -18,7 +18,7 @@ interface Props {
 }
 
 export function CheckList({ checks = [], busy, error }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation('deferred');
   return (
     <>
       <ol className={classes['checks']} aria-live="polite" aria-busy={busy}>

@@ -24,6 +24,7 @@ interface Wanted {
 
 export default function JoinPage() {
   const { t } = useTranslation();
+  const { t: deferred } = useTranslation('deferred');
   const go = useGo();
   const client = useQueryClient();
   const may = useMay('join');
@@ -49,7 +50,7 @@ export default function JoinPage() {
         <CopyAs commands={commandsToJoin(wanted.name)} />
       </PageHeader>
       <div className={classes['columns']}>
-        <Panel title={t('join.step1')}>
+        <Panel title={deferred('join.step1')}>
           <form
             className={classes['form']}
             onSubmit={(event) => {
@@ -58,14 +59,14 @@ export default function JoinPage() {
             }}
           >
             <TextInput
-              label={t('join.name')}
-              description={t('join.nameHint')}
+              label={deferred('join.name')}
+              description={deferred('join.nameHint')}
               value={wanted.name}
               onChange={({ currentTarget: { value } }) => change({ name: value })}
             />
             <Textarea
               label={t('join.kubeconfig')}
-              description={t('join.kubeconfigHint')}
+              description={deferred('join.kubeconfigHint')}
               rows={14}
               spellCheck={false}
               classNames={{ input: classes['file'] ?? '' }}
@@ -75,22 +76,22 @@ export default function JoinPage() {
             <ActionButton
               type="submit"
               variant="default"
-              obstacle={refused || (filled ? '' : t('join.fillFirst'))}
+              obstacle={refused || (filled ? '' : deferred('join.fillFirst'))}
               loading={check.isPending}
             >
-              {t('join.check')}
+              {deferred('join.check')}
             </ActionButton>
           </form>
         </Panel>
-        <Panel title={t('join.step2')}>
+        <Panel title={deferred('join.step2')}>
           <CheckList checks={check.data?.checks} busy={check.isPending} error={join.error ?? check.error} />
           <ActionButton
             mt="md"
-            obstacle={refused || (check.data?.ok ? '' : t('join.checkFirst'))}
+            obstacle={refused || (check.data?.ok ? '' : deferred('join.checkFirst'))}
             loading={join.isPending}
             onClick={() => join.mutate(wanted)}
           >
-            {t('join.join')}
+            {deferred('join.join')}
           </ActionButton>
         </Panel>
       </div>

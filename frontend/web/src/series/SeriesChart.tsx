@@ -17,9 +17,11 @@ interface Props {
   /** Undefined while it is on its way. */
   chart: { times: number[]; step: number; lines: Line[]; marks?: Mark[] } | undefined;
   format?: (value: number) => string;
+  /** A value beside the axis, where it is no plain number. */
+  axis?: (value: number) => string;
 }
 
-export function SeriesChart({ label, error, onRetry, chart, format }: Props) {
+export function SeriesChart({ label, error, onRetry, chart, format, axis }: Props) {
   const { t, i18n } = useTranslation('deferred');
   if (!chart && error) return <Failed error={error} onRetry={onRetry} />;
   if (!chart) return <Skeleton height={CHART_HEIGHT} aria-busy />;
@@ -33,5 +35,5 @@ export function SeriesChart({ label, error, onRetry, chart, format }: Props) {
   const number = new Intl.NumberFormat(i18n.language, { maximumFractionDigits: 1 });
   const show = format ?? ((value: number) => number.format(value));
   const words = (value: Value) => (value === null ? t('unknown') : show(value));
-  return <TimeChart label={label} {...chart} format={words} />;
+  return <TimeChart label={label} {...chart} format={words} axis={axis} />;
 }

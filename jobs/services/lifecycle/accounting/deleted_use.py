@@ -8,7 +8,7 @@ from jobs import snapshot
 from jobs.models import DeletedUse, Job
 from quotas.core.accounts.budget_accounts import begin_of_longest
 
-_HALF_LIVES = 16
+COUNTS_HALF_LIVES = 16
 """Use that is older counts less than a sixty-thousandth, and is forgotten."""
 
 
@@ -37,6 +37,6 @@ def keep(job: Job, now: datetime) -> None:
 
 def forget(now: datetime) -> None:
     """Removes what counts neither for shares nor for a budget."""
-    faded = now - timedelta(seconds=_HALF_LIVES * settings.CONVOY_CYCLE.share_half_life_s)
+    faded = now - timedelta(seconds=COUNTS_HALF_LIVES * settings.CONVOY_CYCLE.share_half_life_s)
     counts = begin_of_longest(snapshot.tree_in_force()[0], now)
     DeletedUse.objects.filter(ended_at__lt=min(faded, counts or faded)).delete()

@@ -3,19 +3,21 @@
 An attempt counts from its placement to its end; those of deleted jobs go on counting (`lifecycle.accounting.deleted_use`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet, Value
+from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Coalesce, NullIf
 
 from jobs import snapshot
 from jobs.core.scheduling.backfill_reservation import Runs
 from jobs.models import Attempt, DeletedUse
+from jobs.services.lifecycle.accounting.deleted_use import COUNTS_HALF_LIVES
 from quotas.core.accounts.queue_use import Account
-from quotas.core.queues.recent_use import RecentUse
+from quotas.core.queues.recent_use import RecentUse, Stretch
 
 _ATTEMPT = (
     "job_id", "number", "of_leaf", "job__submitted_by", "gpus", "job__gpus", "placed_at", "ended_at", "sizes",
@@ -47,6 +49,20 @@ def so_far(now: datetime) -> Mapping[Account, float]:
     use = runs.use_by_user(now.timestamp())
     _last[:] = [(now, use)]
     return use
+
+
+def stretches(begin: datetime, end: datetime) -> Iterator[Stretch[str]]:
+    """GPUs of leaves, from when until when, that still count after ``begin`` or came until ``end``. Two queries."""
+    counts = begin - timedelta(seconds=COUNTS_HALF_LIVES * settings.CONVOY_CYCLE.share_half_life_s)
+    runs = Attempt.objects.filter(Q(ended_at=None) | Q(ended_at__gt=counts), placed_at__lt=end)
+    deleted = DeletedUse.objects.filter(ended_at__gt=counts, placed_at__lt=end).values_list(*_DELETED)
+    for _, _, leaf, _, gpus, all_gpus, placed_at, ended_at, sizes in chain(deleted, _attempts(runs)):
+        since = placed_at.timestamp()
+        for until_ms, gpus_before in sizes or ():
+            yield leaf, gpus_before, since, until_ms / 1000
+            since = until_ms / 1000
+        until = float("inf") if ended_at is None else ended_at.timestamp()
+        yield leaf, all_gpus if gpus is None else gpus, since, until
 
 
 def read_again(runs: Runs, jobs: Iterable[int]) -> None:

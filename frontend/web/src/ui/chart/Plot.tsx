@@ -17,17 +17,19 @@ interface Props {
   lines: Line[];
   marks: Mark[];
   language: string;
+  /** A value beside the axis, where it is no plain number. */
+  axis?: ((value: number) => string) | undefined;
   /** The place that is pointed at, if any is. */
   at: number | null;
   onAt: (at: number | null) => void;
 }
 
-export function Plot({ times, step, lines, marks, language, at, onAt }: Props) {
+export function Plot({ times, step, lines, marks, language, axis, at, onAt }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
-  const shown = useRef({ times, step, lines, marks, at, onAt });
+  const shown = useRef({ times, step, lines, marks, axis, at, onAt });
   useEffect(() => {
-    shown.current = { times, step, lines, marks, at, onAt };
+    shown.current = { times, step, lines, marks, axis, at, onAt };
   });
   const looks = lines.map(({ id, look, stacked }) => `${id} ${look} ${stacked}`).join();
 
@@ -59,7 +61,7 @@ export function Plot({ times, step, lines, marks, language, at, onAt }: Props) {
   return <div ref={place} className={classes['plot']} />;
 }
 
-type Shown = Pick<Props, 'times' | 'step' | 'lines' | 'marks' | 'at' | 'onAt'>;
+type Shown = Pick<Props, 'times' | 'step' | 'lines' | 'marks' | 'axis' | 'at' | 'onAt'>;
 
 function dataOf({ times, lines }: Pick<Shown, 'times' | 'lines'>): uPlot.AlignedData {
   return [times, ...layersOf(lines).map(({ values }) => values)];
@@ -76,7 +78,7 @@ function optionsOf(width: number, language: string, shown: { readonly current: S
       x: { range: () => spanOf(shown.current) },
       y: { range: (_, __, highest) => heightOf(highest) },
     },
-    axes: axesOf(language),
+    axes: axesOf(language, shown.current.axis),
     series: [{}, ...seriesOf(layersOf(shown.current.lines))],
     hooks: {
       draw: [(chart) => drawMarks(chart, shown.current.marks)],

@@ -23,9 +23,10 @@ export interface ChartProps {
   lines: Line[];
   marks?: Mark[];
   format: (value: Value) => string;
+  axis?: ((value: number) => string) | undefined;
 }
 
-export function TimeChart({ label, times, step, lines, marks = [], format }: ChartProps) {
+export function TimeChart({ label, times, step, lines, marks = [], format, axis }: ChartProps) {
   const { t, i18n } = useTranslation('deferred');
   const [at, setAt] = useState<number | null>(null);
   const [tabled, setTabled] = useState(false);
@@ -57,7 +58,7 @@ export function TimeChart({ label, times, step, lines, marks = [], format }: Cha
         onKeyDown={onKeyDown}
         onBlur={() => setAt(null)}
       >
-        <Plot times={times} step={step} lines={lines} marks={marks} language={i18n.language} at={at} onAt={setAt} />
+        <Plot times={times} step={step} lines={lines} marks={marks} language={i18n.language} axis={axis} at={at} onAt={setAt} />
       </div>
       <Readout moment={moment} values={values} />
       <MarkList marks={marks} step={step} />

@@ -5,8 +5,11 @@ export type Value = number | null;
 
 export const LOOKS = ['used', 'held', 'free', 'away', 'borrowed', 'lent', 'min', 'max'] as const;
 
+/** One for each of several things of a kind, in their order; the last is of all others. */
+export const CATEGORIES = ['c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7'] as const;
+
 /** How a line or an area is drawn; its colours are in tokens.css. */
-export type Look = (typeof LOOKS)[number];
+export type Look = (typeof LOOKS)[number] | (typeof CATEGORIES)[number];
 
 export interface Line {
   id: string;

@@ -4,7 +4,7 @@ import uPlot from 'uplot';
 import type { Layers, Look, Mark } from './data.ts';
 
 const AXIS_FONT = "12px 'Inter Variable', system-ui, sans-serif";
-const HATCHED = new Set<Look>(['held', 'away', 'lent']);
+const HATCHED = new Set<Look>(['held', 'away', 'lent', 'c1', 'c3', 'c5', 'c7']);
 const DASHES: Partial<Record<Look, number[]>> = { min: [6, 4], lent: [2, 3] };
 const DAY_S = 86_400;
 const HATCH = 6;
@@ -46,7 +46,7 @@ export function seriesOf(layers: Layers): uPlot.Series[] {
   }));
 }
 
-export function axesOf(language: string): uPlot.Axis[] {
+export function axesOf(language: string, words?: (value: number) => string): uPlot.Axis[] {
   const hour = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', hour12: false });
   const day = new Intl.DateTimeFormat(language, { month: 'short', day: 'numeric' });
   const number = new Intl.NumberFormat(language, { notation: 'compact', maximumFractionDigits: 1 });
@@ -63,7 +63,7 @@ export function axesOf(language: string): uPlot.Axis[] {
   };
   return [
     { ...common, size: 26, gap: 6, values: (_, splits, __, ___, step) => splits.map((at) => moment(at, step)) },
-    { ...common, size: 46, gap: 6, values: (_, splits) => splits.map((value) => number.format(value)) },
+    { ...common, size: words ? 72 : 46, gap: 6, values: (_, splits) => splits.map((value) => (words ? words(value) : number.format(value))) },
   ];
 }
 

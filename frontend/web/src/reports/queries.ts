@@ -1,0 +1,52 @@
+/** What the reports ask the server. The time until now is asked for again every minute. */
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+
+import { api } from '../api/client.ts';
+import type { AccountingAnswer, Goodput, Lending, Series, Shares, Waits } from '../api/types.ts';
+import { boundsOf, type Chosen, stepsOf } from './period.ts';
+
+const AGAIN_MS = 60_000;
+
+export const OWNERS = ['team', 'user', 'model', 'queue', 'cluster', 'month'] as const;
+export const WAITERS = ['queue', 'reason', 'team', 'model'] as const;
+export const LOSERS = ['class', 'node', 'job', 'cluster', 'model', 'team', 'queue'] as const;
+
+export type Owner = (typeof OWNERS)[number];
+export type Waiter = (typeof WAITERS)[number];
+export type Loser = (typeof LOSERS)[number];
+
+/** Where a report is, as a file for a spreadsheet or for a program. */
+export function filePath(report: string, chosen: Chosen, by: string, form: 'csv' | 'json'): string {
+  return `/api/v1/${report}/?${new URLSearchParams({ ...(by ? { by } : {}), ...boundsOf(chosen, Date.now()), form })}`;
+}
+
+function report<Answer>(name: string, chosen: Chosen, by?: string) {
+  return queryOptions({
+    queryKey: ['series', name, by, chosen],
+    queryFn: ({ signal }) => api.get<Answer>(`${name}/`, { query: { by, ...boundsOf(chosen, Date.now()) }, signal }),
+    refetchInterval: AGAIN_MS,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export const accountingQuery = (chosen: Chosen, by: Owner) => report<AccountingAnswer>('accounting', chosen, by);
+export const waitsQuery = (chosen: Chosen, by: Waiter) => report<Waits>('waits', chosen, by);
+export const lendingQuery = (chosen: Chosen) => report<Lending>('lending', chosen);
+export const sharesQuery = (chosen: Chosen) => report<Shares>('shares', chosen);
+export const goodputQuery = (chosen: Chosen, by: Loser | 'fleet') => report<Goodput>('goodput', chosen, by);
+
+/** GPUs by queue or model over time, in the finest step in which all of them fit into one answer. */
+export function allocationQuery(chosen: Chosen, by: 'queue' | 'model') {
+  return queryOptions({
+    queryKey: ['series', 'allocation', by, chosen],
+    queryFn: async ({ signal }) => {
+      const metric = by === 'queue' ? 'used,held' : 'used';
+      const ask = (step: number) => api.get<Series>('series/', { query: { metric, by, step, ...boundsOf(chosen, Date.now()) }, signal });
+      const [finest = 60, coarser] = stepsOf(chosen);
+      const answer = await ask(finest);
+      return answer.is_cut && coarser ? ask(coarser) : answer;
+    },
+    refetchInterval: AGAIN_MS,
+    placeholderData: keepPreviousData,
+  });
+}
