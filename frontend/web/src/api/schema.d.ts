@@ -2779,6 +2779,7 @@ export interface components {
              * @description what the log shows
              *
              *     * `GpuFault` - GPU_FAULT
+             *     * `NodeCheck` - NODE_CHECK
              *     * `OutOfMemory` - OUT_OF_MEMORY
              *     * `GpuOutOfMemory` - GPU_OUT_OF_MEMORY
              *     * `DataError` - DATA
@@ -5418,6 +5419,7 @@ export interface components {
         };
         /**
          * @description * `GpuFault` - GPU_FAULT
+         *     * `NodeCheck` - NODE_CHECK
          *     * `OutOfMemory` - OUT_OF_MEMORY
          *     * `GpuOutOfMemory` - GPU_OUT_OF_MEMORY
          *     * `DataError` - DATA
@@ -5430,7 +5432,7 @@ export interface components {
          *     * `PeerLost` - PEER_LOST
          * @enum {string}
          */
-        SymptomEnum: "GpuFault" | "OutOfMemory" | "GpuOutOfMemory" | "DataError" | "Exception" | "NetworkFault" | "Killed" | "Crashed" | "Terminated" | "Exited" | "PeerLost";
+        SymptomEnum: "GpuFault" | "NodeCheck" | "OutOfMemory" | "GpuOutOfMemory" | "DataError" | "Exception" | "NetworkFault" | "Killed" | "Crashed" | "Terminated" | "Exited" | "PeerLost";
         System: {
             ok: boolean;
             checks: components["schemas"]["SystemCheck"][];
