@@ -51,7 +51,10 @@ def runs(cluster: Cluster, name: str, *nodes: str, held: bool = False) -> Job:
 def bind(job: Job, number: int, node: str) -> None:
     Pod.objects.update_or_create(
         cluster=job.cluster, namespace="a", name=f"{job.name}-{number}",
-        defaults={"job_uid": job.uid, "attempt": 1, "role": "worker", "phase": "Running", "node": node, "created_at": NOW},
+        defaults={
+            "job_uid": job.uid, "attempt": 1, "role": "worker", "index": number, "phase": "Running", "node": node,
+            "created_at": NOW,
+        },
     )  # fmt: skip
 
 
