@@ -204,7 +204,7 @@ class Diagnosis(TypedDict):
     category: DiagnosisCategoryEnum
     """Whose fault it is: of the code, the data, the infrastructure ... * `code` - CODE * `data` - DATA * `infrastructure` - INFRASTRUCTURE * `preemption` - PREEMPTION * `unknown` - UNKNOWN"""
     symptom: NotRequired[SymptomEnum]
-    """What the log shows * `GpuFault` - GPU_FAULT * `OutOfMemory` - OUT_OF_MEMORY * `GpuOutOfMemory` - GPU_OUT_OF_MEMORY * `DataError` - DATA * `Exception` - EXCEPTION * `NetworkFault` - NETWORK_FAULT * `Killed` - KILLED * `Crashed` - CRASHED * `Terminated` - TERMINATED * `Exited` - EXITED * `PeerLost` - PEER_LOST"""
+    """What the log shows * `GpuFault` - GPU_FAULT * `NodeCheck` - NODE_CHECK * `OutOfMemory` - OUT_OF_MEMORY * `GpuOutOfMemory` - GPU_OUT_OF_MEMORY * `DataError` - DATA * `Exception` - EXCEPTION * `NetworkFault` - NETWORK_FAULT * `Killed` - KILLED * `Crashed` - CRASHED * `Terminated` - TERMINATED * `Exited` - EXITED * `PeerLost` - PEER_LOST"""
     summary: str
     """All of it in one line"""
     message: str
@@ -660,7 +660,7 @@ class Step(TypedDict):
     needs: str
     """The role that may do it; empty: everybody, or time alone"""
 
-SymptomEnum = Literal['GpuFault', 'OutOfMemory', 'GpuOutOfMemory', 'DataError', 'Exception', 'NetworkFault', 'Killed', 'Crashed', 'Terminated', 'Exited', 'PeerLost']
+SymptomEnum = Literal['GpuFault', 'NodeCheck', 'OutOfMemory', 'GpuOutOfMemory', 'DataError', 'Exception', 'NetworkFault', 'Killed', 'Crashed', 'Terminated', 'Exited', 'PeerLost']
 
 
 class Taint(TypedDict):

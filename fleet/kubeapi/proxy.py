@@ -42,8 +42,8 @@ OF_ONE = 48
 
 A log that is followed has none, and is limited as streams into pods are.
 """
-_ANSWER_S = 30.0
-"""For the head of a followed log's answer: the member asks its kubelet first."""
+_ASKED_S = 30.0
+"""Within which a member is asked for a followed log; its answer begins with the first byte of the log."""
 LOOK_AGAIN_S = 3.0
 """How often it is asked anew whether the reader of a stream may still read."""
 
@@ -201,7 +201,7 @@ class _Stream:
         cluster, idle_s = self._admitted.cluster, settings.CONVOY_MEMBERS.proxy_stream_idle_s
         line = await self._proxy.in_thread(proxying.line_to, cluster, self._admitted.user)
         try:
-            answer = await Following.open(line, f"{self._call.path}?{query}", timeout_s=_ANSWER_S, idle_s=idle_s)
+            answer = await Following.open(line, f"{self._call.path}?{query}", timeout_s=_ASKED_S, idle_s=idle_s)
         except MemberError as e:
             raise proxying.unavailable(cluster, e) from e
         if refused := proxying.refused_status(cluster, answer.status):

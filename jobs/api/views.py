@@ -21,7 +21,6 @@ from fleet.api.http.permissions import ByRole, Guarded
 from fleet.api.serializers import EventSerializer
 from fleet.api.sign_in.authentication import user_of_now
 from fleet.db import clock
-from fleet.limits.seats import leave_seat
 from fleet.models import EndedPod, Event, Pod
 from fleet.services.authorization import access
 from jobs import queries
@@ -209,7 +208,6 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
         query.is_valid(raise_exception=True)
         auditing.read(request, f"{job.kind}/log", job.namespace, job.name)
         may_go_on = partial(_may_still_read, request, job.namespace)
-        leave_seat()
         return log_of(request, job, logs.Query(**query.validated_data), may_go_on)
 
     def _whole(self, job: Job) -> Any:

@@ -165,7 +165,7 @@ def test_it_can_be_used_on_a_telephone(page, busy, axe):
         expect(link).to_be_hidden()
         assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.get_by_role("button", name="Menu").click()
-    expect(rooms.get_by_role("link")).to_have_count(11)
+    expect(rooms.get_by_role("link")).to_have_count(13)
     assert axe(page) == []
     page.keyboard.press("Escape")
     expect(rooms.get_by_role("link")).to_have_count(0)

@@ -44,10 +44,15 @@ class Following:
 
     @classmethod
     async def open(cls, line: Line, target: str, *, timeout_s: float, idle_s: float) -> "Following":
-        """Once the member has begun to answer, whatever it says; raises `MemberAway` when it does not."""
+        """Once the member has begun to answer, whatever it says; raises `MemberAway` when it does not.
+
+        It is asked within ``timeout_s``. An API server begins its answer when the kubelet does, with the first byte of a log:
+        a program that prints nothing yet is silent as one that has printed before.
+        """
         try:
             async with asyncio.timeout(timeout_s):
                 answer = await line.connections.request(target, line.headers)
+            async with asyncio.timeout(idle_s):
                 await answer.head()
         except _BROKEN as e:
             line.connections.close()

@@ -21,6 +21,7 @@ from rest_framework.request import Request
 from fleet.core.open_places import OpenPlaces
 from fleet.db import connections
 from fleet.errors import ConvoyError, NotFound, TooMany, Unavailable
+from fleet.limits.seats import leave_seat
 from fleet.member.errors import MemberError
 from fleet.member.streaming.following import Following
 from jobs.models import Job
@@ -32,6 +33,10 @@ OF_ONE = 16
 """Logs that one web process reads to their end at a time, in all and for one user: each has a thread."""
 LOOK_AGAIN_S = 4.0
 """How often it is asked anew whether the reader may still read."""
+
+REFUSED_WITHIN_S = 2.0
+"""How long a member's refusal of a followed log is waited for: what comes later is the last line of the answer."""
+Opening = asyncio.Future[Following]
 
 reading, following = OpenPlaces(), OpenPlaces()
 _threads = ThreadPoolExecutor(READERS, thread_name_prefix="logs")
@@ -68,6 +73,8 @@ def plain_text(request: HttpRequest, user: Hashable, log: Log, may_go_on: Callab
         log.close()
         raise _too_many(OF_ONE, READERS)
     body = Body(log, user, may_go_on)
+    leave_seat()
+    connections.give_back()
     try:
         body.begin()
     except BaseException:
@@ -81,16 +88,17 @@ def followed(request: HttpRequest, user: Hashable, way: Way, may_go_on: Callable
     limits = settings.CONVOY_LIMITS.part
     if not following.take(user, of_one=limits.streams, in_all=limits.all_streams):
         raise _too_many(limits.streams, limits.all_streams)
+    leave_seat()
+    connections.give_back()
     try:
-        connections.give_back()
-        answer, loop = async_to_sync(_opened)(way)
+        opening, loop = async_to_sync(_opening)(way)
     except BaseException as e:
         following.give_back(user)
         kept = way.kept() if isinstance(e, NotFound | Unavailable) else None
         if kept is None:
             raise
         return plain_text(request, user, kept, may_go_on)
-    return _response(Followed(answer, loop, user, may_go_on).chunks())
+    return _response(Followed(opening, loop, user, may_go_on).chunks())
 
 
 class Body:
@@ -132,14 +140,14 @@ class Body:
 
 
 class Followed:
-    """A member's open answer; gives its place and its connection back as `Body` does, from whatever thread."""
+    """A member's answer; gives its place and its connection back as `Body` does, from whatever thread."""
 
     def __init__(
-        self, answer: Following, loop: asyncio.AbstractEventLoop, user: Hashable, may_go_on: Callable[[], bool]
+        self, opening: Opening, loop: asyncio.AbstractEventLoop, user: Hashable, may_go_on: Callable[[], bool]
     ) -> None:
-        self._answer, self._may_go_on = answer, may_go_on
-        self._end = weakref.finalize(self, _end_following, answer, loop, user)
-        self._has_ended = False
+        self._opening, self._may_go_on = opening, may_go_on
+        self._end = weakref.finalize(self, _end_following, opening, loop, user)
+        self._has_ended, self._last = False, b"\n"
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Until the log ends, its reader goes away or may not read any more."""
@@ -150,10 +158,12 @@ class Followed:
         if self._has_ended:
             return None
         try:
-            return await self._answer.read() or None
-        except MemberError as e:
+            chunk = await (await asyncio.shield(self._opening)).read()
+        except (ConvoyError, MemberError) as e:
             self._has_ended = True
-            return _last_line(e.message)
+            return _last_line(e.message) if self._last.endswith(b"\n") else b"\n" + _last_line(e.message)
+        self._last = chunk[-1:]
+        return chunk or None
 
 
 async def _while_allowed(
@@ -188,9 +198,17 @@ def _asked_again(may_go_on: Callable[[], bool]) -> bool:
         connections.give_back()
 
 
-async def _opened(way: Way) -> tuple[Following, asyncio.AbstractEventLoop]:
-    """The answer belongs to the loop that has opened it."""
-    return await way.open(), asyncio.get_running_loop()
+async def _opening(way: Way) -> tuple[Opening, asyncio.AbstractEventLoop]:
+    """The member's answer, which belongs to this loop. What it refuses soon is raised; a silent pod's begins later."""
+    opening = asyncio.ensure_future(way.open())
+    try:
+        await asyncio.wait({opening}, timeout=REFUSED_WITHIN_S)
+        if opening.done():
+            opening.result()
+    except BaseException:
+        opening.cancel()
+        raise
+    return opening, asyncio.get_running_loop()
 
 
 def _response(body: Any) -> StreamingHttpResponse:
@@ -216,7 +234,14 @@ def _end(log: Log, user: Hashable) -> None:
     reading.give_back(user)
 
 
-def _end_following(answer: Following, loop: asyncio.AbstractEventLoop, user: Hashable) -> None:
+def _end_following(opening: Opening, loop: asyncio.AbstractEventLoop, user: Hashable) -> None:
     following.give_back(user)
     with suppress(RuntimeError):  # the loop is closed, and with it all that is open in it
-        loop.call_soon_threadsafe(answer.close)
+        loop.call_soon_threadsafe(_close, opening)
+
+
+def _close(opening: Opening) -> None:
+    if not opening.done():
+        opening.cancel()
+    elif not opening.cancelled() and opening.exception() is None:
+        opening.result().close()

@@ -26,8 +26,8 @@ from jobs.models import Job
 _FEW = 50
 _SILENCE_S = 3600.0
 """How long a followed log may say nothing before the stream is given up."""
-_ANSWER_S = 30.0
-"""For the beginning of a followed log: the member asks its kubelet first."""
+_ASKED_S = 30.0
+"""Within which a member is asked for a followed log, and says why it has none."""
 
 
 class Closing(Protocol):
@@ -95,7 +95,7 @@ class Way:
         path, params = _asked(self.pod, self.query)
         try:
             answer = await Following.open(
-                self.line, f"{path}?{urlencode(params)}", timeout_s=_ANSWER_S, idle_s=_SILENCE_S
+                self.line, f"{path}?{urlencode(params)}", timeout_s=_ASKED_S, idle_s=_SILENCE_S
             )
             if answer.status >= 300:
                 raise await _error(answer)
@@ -143,7 +143,7 @@ def _asked(pod: Pod, query: Query) -> tuple[str, dict[str, str]]:
 async def _error(answer: Following) -> MemberError:
     """What the member says instead of a log, whose answer is closed."""
     try:
-        async with asyncio.timeout(_ANSWER_S):
+        async with asyncio.timeout(_ASKED_S):
             return errors.from_answer(answer.status, await answer.read())
     except TimeoutError:
         return errors.from_answer(answer.status, b"")

@@ -68,6 +68,10 @@ def open_log(job):
         yield opened
 
 
+def readers():
+    return {each for each in threading.enumerate() if each.name.startswith("logs")}
+
+
 def story(work):
     async def told():
         async with httpx.AsyncClient(timeout=PATIENCE) as client:
@@ -79,18 +83,20 @@ def story(work):
 def test_they_take_no_thread_each_and_end_when_the_token_is_revoked(open_log, shown, monkeypatch):
     monkeypatch.setattr(logs, "LOOK_AGAIN_S", 0.5)
 
+    before = readers()
+
     async def work(client):
         answers = [await open_log(client) for _ in range(MANY)]
         lines = [answer.aiter_lines() for answer in answers]
         shown.tick()
         assert [await anext(each) for each in lines] == ["tick"] * MANY
-        readers = [each for each in threading.enumerate() if each.name.startswith("logs")]
+        grown = readers() - before
         await asyncio.to_thread(Token.objects.update, revoked_at=timezone.now())
         rest = [[line async for line in each] for each in lines]
-        return readers, rest
+        return grown, rest
 
-    readers, rest = story(work)
-    assert readers == [] and rest == [[]] * MANY
+    grown, rest = story(work)
+    assert not grown and rest == [[]] * MANY
     eventually(lambda: logs.following.total() == 0)
 
 
