@@ -16,7 +16,7 @@ from typing import Any
 from convoy_runtime.check_messages import Channel, Ended
 from convoy_runtime.pairing import FAULTY, OK, UNKNOWN, Result, next_groups, verdicts
 
-_MARGIN_S = 15.0
+MARGIN_S = 15.0
 """How much longer than a check its answer may take."""
 
 
@@ -26,6 +26,7 @@ class Leader:
         self._join_s, self._check_s = join_s, check_s
         self._channels: dict[int, Channel] = {}
         self._places: dict[int, tuple[str, int, int]] = {}
+        self._have_torch: dict[int, bool] = {}
         self._results: list[Result] = []
         self._rounds = 0
         self._over = Event()
@@ -75,21 +76,23 @@ class Leader:
         except (Ended, OSError, KeyError, TypeError, ValueError):
             channel.socket.close()
             return True
-        self._channels[node], self._places[node] = channel, place
+        self._channels[node], self._places[node], self._have_torch[node] = channel, place, said.get("torch") is True
         return True
 
     def _round(self, groups: Sequence[tuple[int, ...]]) -> None:
         key = f"{self._key}/{self._rounds}"
+        # By all or by none: a node that waits for one without torch would fail with it.
+        torch = all(self._have_torch.values())
         awaited = set()
         for group in groups:
             members = [[node, *self._places[node]] for node in group]
             for node in group:
                 try:
-                    self._channels[node].send({"round": self._rounds, "members": members, "key": key})
+                    self._channels[node].send({"round": self._rounds, "members": members, "key": key, "torch": torch})
                     awaited.add(node)
                 except Ended:
                     continue
-        answers = self._answers(awaited, time.monotonic() + 2 * self._check_s + _MARGIN_S)
+        answers = self._answers(awaited, time.monotonic() + self._check_s + MARGIN_S)
         for group in groups:
             ok = all(answers.get(node, {}).get("ok") is True for node in group)
             seconds = {node: _number(answers[node].get("seconds")) for node in group} if ok else {}

@@ -20,17 +20,16 @@ from threading import Thread
 from typing import Any
 
 from convoy_runtime import lines, torch_check
-from convoy_runtime.check_leader import Leader
+from convoy_runtime.check_leader import MARGIN_S, Leader
 from convoy_runtime.check_messages import Channel, Ended
 from convoy_runtime.pair_check import CheckFailed, Member, check
-from convoy_runtime.pairing import FAULTY, OK, SLOW, UNKNOWN
+from convoy_runtime.pairing import FAULTY, MOST_ROUNDS, OK, SLOW, UNKNOWN
 
 PORT = 29401
 FAILED = 86
 """Exit code of a pod whose node is faulty, or slow where that counts."""
 _POLL_S = 0.5
 Address = tuple[str, int]
-Resolve = Callable[[str], Sequence[str]]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -55,7 +54,12 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=PORT)
     parser.add_argument("--key", default="", help="what only the pods of this gang know")
     parser.add_argument("--join-s", type=float, default=300.0, help="seconds within which all pods have to come")
-    parser.add_argument("--check-s", type=float, default=180.0, help="seconds after which a check has failed")
+    parser.add_argument(
+        "--until", type=float, help="Unix time after which no pod waits for the others, however late it began"
+    )
+    parser.add_argument(
+        "--check-s", type=float, default=60.0, help="seconds after which a check of one round has failed"
+    )
     parser.add_argument("--slow-fails", action="store_true", help="a slow node fails, too")
     parser.add_argument("--termination-log", type=Path, default=Path("/dev/termination-log"))
     parser.add_argument("--verdict", type=Path, help="file that outlives a restart of the container")
@@ -66,11 +70,21 @@ def _checked(asked: argparse.Namespace) -> dict[str, Any]:
     """What is known of this node in the end."""
     began = time.monotonic()
     try:
+        asked.join_s = _join_s(asked, time.time())
         deadline = began + asked.join_s
         verdict = _take_part(asked, *_peers(asked, deadline), deadline)
     except (CheckFailed, Ended, OSError, KeyError, TypeError, ValueError) as e:
         verdict = {"verdict": UNKNOWN, "message": f"{e}"[:300] or type(e).__name__}
     return {"took_s": round(time.monotonic() - began, 1), **verdict}
+
+
+def _join_s(asked: argparse.Namespace, now: float) -> float:
+    """How long to wait for the others; raises `CheckFailed` where they are past their check."""
+    if asked.until is None:
+        return float(asked.join_s)
+    if asked.until < now:
+        raise CheckFailed("this pod has started too late to be checked with the others")
+    return float(min(asked.join_s, asked.until - now))
 
 
 def _peers(asked: argparse.Namespace, deadline: float) -> tuple[list[Address], int]:
@@ -92,7 +106,11 @@ def _resolve(name: str) -> Sequence[str]:
 
 
 def addresses_of(
-    name: str, nodes: int, deadline: float, resolve: Resolve = _resolve, pause: Callable[[float], object] = time.sleep
+    name: str,
+    nodes: int,
+    deadline: float,
+    resolve: Callable[[str], Sequence[str]] = _resolve,
+    pause: Callable[[float], object] = time.sleep,
 ) -> list[str]:
     """The addresses of all pods, in one order for all of them; raises `CheckFailed` when they do not come in time."""
     while True:
@@ -114,35 +132,39 @@ def _take_part(asked: argparse.Namespace, addresses: Sequence[Address], me: int,
         leads = ("127.0.0.1", (asked.listen or port) + 2) if me == 0 else (addresses[0][0], addresses[0][1] + 2)
         try:
             with Channel.to(leads, deadline) as channel:
-                return _obey(channel, Member(me, host, port, _devices()), listener, asked)
+                has_torch = torch_check.is_there()
+                own = Member(me, host, port, torch_check.devices() if has_torch else 1)
+                return _obey(channel, own, has_torch, listener, asked)
         finally:
             if leader:
                 leader.join()
 
 
-def _devices() -> int:
-    return torch_check.devices() if torch_check.is_there() else 1
-
-
-def _obey(channel: Channel, own: Member, listener: socket.socket, asked: argparse.Namespace) -> dict[str, Any]:
+def _obey(
+    channel: Channel, own: Member, has_torch: bool, listener: socket.socket, asked: argparse.Namespace
+) -> dict[str, Any]:
     """Does what the leader says until it says what is known of this node."""
-    place = {"node": own.node, "host": own.host, "port": own.port, "devices": own.devices}
+    place = {"node": own.node, "host": own.host, "port": own.port, "devices": own.devices, "torch": has_torch}
     channel.send({"key": asked.key, **place})
     # Longer than all rounds: a leader that is gone closes the connection.
-    deadline = time.monotonic() + asked.join_s + 16 * asked.check_s
+    deadline = time.monotonic() + asked.join_s + MOST_ROUNDS * (asked.check_s + MARGIN_S)
     while True:
         said = channel.receive(deadline)
         if "verdict" in said:
             return {name: said[name] for name in ("verdict", "seconds", "rounds", "message") if name in said}
         members = [Member(*each) for each in said["members"]]
-        channel.send({"round": said["round"], **_outcome(members, own.node, listener, said["key"], asked.check_s)})
+        outcome = _outcome(members, own.node, listener, said["key"], asked.check_s, by_torch=said["torch"])
+        channel.send({"round": said["round"], **outcome})
 
 
-def _outcome(members: Sequence[Member], me: int, listener: socket.socket, key: str, timeout_s: float) -> dict[str, Any]:
+def _outcome(
+    members: Sequence[Member], me: int, listener: socket.socket, key: str, timeout_s: float, *, by_torch: bool
+) -> dict[str, Any]:
+    deadline = time.monotonic() + timeout_s
     try:
         seconds = check(members, me, listener, key, timeout_s)
-        if torch_check.is_there():
-            seconds += torch_check.run(members, me, timeout_s)
+        if by_torch:
+            seconds += torch_check.run(members, me, deadline - time.monotonic())
     except CheckFailed as e:
         return {"ok": False, "message": str(e)[:300]}
     return {"ok": True, "seconds": round(seconds, 3)}

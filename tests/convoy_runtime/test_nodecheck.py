@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
-from convoy_runtime import nodecheck, pair_check
+from convoy_runtime import check_leader, nodecheck, pair_check, torch_check
 from convoy_runtime.check_messages import Channel, Ended
 from convoy_runtime.nodecheck import FAILED
 from convoy_runtime.pair_check import CheckFailed
+from deploy.bootstrap.ports import is_free
+from jobs.core.settings import FailoverSettings
+from tests.support.free_ports import free_port
 
 PATIENCE_S = "120"
 
@@ -26,15 +30,12 @@ def small_blocks(monkeypatch):
 
 def free_ports(count: int) -> list[int]:
     """With the one that the first node leads by: two after its own."""
-    while True:
-        with ExitStack() as bound:
-            sockets = [bound.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-            ports = [each.getsockname()[1] for each in sockets]
-            try:
-                bound.enter_context(socket.create_server(("", ports[0] + 2)))
-            except (OSError, OverflowError):
-                continue
-            return ports
+    ports: list[int] = []
+    while len(ports) < count:
+        port = free_port()
+        if port not in ports and (ports or is_free(port + 2)):
+            ports.append(port)
+    return ports if ports[0] + 2 not in ports else free_ports(count)
 
 
 @contextmanager
@@ -161,3 +162,37 @@ def test_a_message_is_bounded():
             Channel(other).receive(time.monotonic() + 120)
         other.close()
         saying.join(120)
+
+
+def test_a_node_that_freezes_after_it_joined_is_known_before_the_start_times_out():
+    asked = nodecheck._arguments(["--service", "gang", "--nodes", "2"])
+    rounds_s = 2 * (asked.check_s + check_leader.MARGIN_S)
+    assert asked.join_s + rounds_s < FailoverSettings().start_timeout_s
+
+
+def test_a_round_has_one_deadline_for_all_that_it_checks(monkeypatch):
+    left = []
+    monkeypatch.setattr(nodecheck, "check", lambda *_: 1.0)
+    monkeypatch.setattr(torch_check, "run", lambda members, me, timeout_s: left.append(timeout_s) or 2.0)
+    clock = iter([100.0, 130.0])
+    monkeypatch.setattr(nodecheck, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    with socket.socket() as listener:
+        outcome = nodecheck._outcome([], 0, listener, "k", 60.0, by_torch=True)
+    assert outcome == {"ok": True, "seconds": 3.0} and left == [30.0]
+
+
+def test_a_pod_that_starts_after_the_check_waits_for_no_other(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(nodecheck, "addresses_of", lambda *_: pytest.fail("it waits for the others"))
+    argv = ["--service", "none.invalid", "--nodes", "3", "--until", str(time.time() - 1)]
+    assert nodecheck.main([*argv, "--termination-log", str(tmp_path / "said")]) == 0
+    assert "too late" in json.loads(capsys.readouterr().out)["message"]
+
+
+@pytest.mark.parametrize("without", [0, 1])
+def test_torch_checks_all_nodes_or_none(tmp_path, capsys, monkeypatch, without):
+    ran, have_torch = [], iter([False] * without + [True] * (3 - without))
+    monkeypatch.setattr(torch_check, "is_there", lambda: next(have_torch))
+    monkeypatch.setattr(torch_check, "devices", lambda: 1)
+    monkeypatch.setattr(torch_check, "run", lambda members, me, timeout_s: ran.append(me) or 1.0)
+    assert [said["verdict"] for _, said in run(tmp_path, capsys, 3)] == ["ok"] * 3
+    assert sorted(ran) == ([] if without else [0, 1, 2])

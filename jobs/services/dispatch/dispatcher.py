@@ -239,7 +239,7 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
     if share is not None:
         kind.set_replicas(body, share.replicas, share.completions)
     rank_lists = topology.write(client, kind, body, job, work)
-    unchecked, check = add_check(kind, body, work)
+    unchecked, check = add_check(kind, body, work, clock(), is_share=share is not None)
     kind.keep_to_nodes(body, work.node_labels or {})
     if work.avoided_nodes:
         kind.keep_off_nodes(body, work.avoided_nodes)
@@ -258,7 +258,7 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
         member_objects.create(client, resource, companion, uid, attempt, author=author)
     created = member_objects.create(client, kind.resource, body, uid, attempt, overwrite=spec.overwrite, author=author)
     topology.hand_over(client, author, created, kind.resource, rank_lists, work)
-    send_check(client, author, created, check, work)
+    send_check(client, created, check, work)
     work.object_uid = str(created["metadata"].get("uid") or "")
     if report_secret:
         progress_reports.send(client, report_secret, created, work)

@@ -7,6 +7,7 @@ they are ready. Both are created after the copy, which owns them, so that the me
 
 import hashlib
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -24,18 +25,38 @@ from jobs.services.dispatch.members import member_objects
 LABEL = "convoy.dev/node-check"
 """Of the pods that check each other: the name of their Service."""
 _CODE, _STATE = "/opt/convoy/node-check", "/opt/convoy/node-check-state"
-_START = f"import sys; sys.path.insert(0, {_CODE!r}); from convoy_runtime.nodecheck import main; sys.exit(main(sys.argv[1:]))"
+_FAILED = 86
+"""`convoy_runtime.nodecheck.FAILED`: the one exit code that keeps a pod from its training."""
+_JOIN_S = 300.0
+_START = f"""\
+import sys, traceback
+code = 0
+try:
+    sys.path.insert(0, {_CODE!r})
+    from convoy_runtime.nodecheck import main
+    code = main(sys.argv[1:])
+except BaseException:  # also SystemExit: of arguments that another version does not know
+    traceback.print_exc()
+sys.exit({_FAILED} if code == {_FAILED} else 0)
+"""
+"""An image that cannot run the check trains without it."""
+_SHELL = """\
+command -v python3 >/dev/null || { echo "the image has no python3: its node is not checked"; exit 0; }
+exec python3 -c "$@"
+"""
 _COPIED = ("image", "imagePullPolicy", "env", "envFrom", "resources", "securityContext", "volumeMounts")
 """What the check has of the container that trains, so that it sees the same devices and network."""
 
 
-def add_check(kind: Kind, body: Manifest, work: Work) -> tuple[str, str]:
+def add_check(kind: Kind, body: Manifest, work: Work, now: datetime, *, is_share: bool) -> tuple[str, str]:
     """Changes ``body`` in place. Returns why its nodes are not checked although it asks for that, and the name of what its
     pods expect (`send_check`).
     """
     wanted = parse_node_check(body["metadata"].get("annotations"), Faults())
     if wanted is NodeCheck.OFF:
         return "", ""
+    if is_share:
+        return "it is divided, and a failed check would not end its share", ""
     counts = {role.name: role.replicas for role in kind.read(body).roles}
     templates = _checked(kind, body)
     nodes = sum(counts.get(role, 0) for role, _ in templates)
@@ -45,6 +66,7 @@ def add_check(kind: Kind, body: Manifest, work: Work) -> tuple[str, str]:
         return "it has one pod, and a check takes two", ""
     name = _name(work)
     arguments = ["--service", f"{name}.{work.namespace}.svc", "--nodes", str(nodes), "--key", _key(work)]
+    arguments += ["--join-s", str(_JOIN_S), "--until", str(now.timestamp() + _JOIN_S)]
     arguments += ["--verdict", f"{_STATE}/verdict", *(["--slow-fails"] if wanted is NodeCheck.FAULTY_OR_SLOW else [])]
     for _, template in templates:
         set_metadata(template, "labels", {LABEL: name})
@@ -52,8 +74,11 @@ def add_check(kind: Kind, body: Manifest, work: Work) -> tuple[str, str]:
     return "", name
 
 
-def send_check(client: MemberClient, author: MemberClient, owner: Manifest, name: str, work: Work) -> None:
-    """Creates what the init containers need, for the copy that owns it. Nothing without a name."""
+def send_check(client: MemberClient, owner: Manifest, name: str, work: Work) -> None:
+    """Creates what the init containers need, for the copy that owns it. Nothing without a name.
+
+    In the fleet's own name: the content is the fleet's, and the author need not be allowed to create such objects.
+    """
     if not name:
         return
     meta = owner["metadata"]
@@ -64,7 +89,7 @@ def send_check(client: MemberClient, author: MemberClient, owner: Manifest, name
     code = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(_sources())}
     service = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
     for resource, made in ((CONFIG_MAPS, code), (SERVICES, service)):
-        member_objects.create(client, resource, made, str(work.job_uid), work.attempt, author=author)
+        member_objects.create(client, resource, made, str(work.job_uid), work.attempt)
 
 
 def _name(work: Work) -> str:
@@ -103,7 +128,7 @@ def _add_container(spec: Manifest, name: str, arguments: list[str]) -> None:
     added = {
         **copied,
         "name": CONTAINER,
-        "command": ["python3", "-c", _START, *arguments],
+        "command": ["sh", "-c", _SHELL, "sh", _START, *arguments],
         "env": [*[each for each in copied.get("env") or [] if each.get("name") != "POD_IP"], address],
         "volumeMounts": [*(copied.get("volumeMounts") or []), *mounts],
     }

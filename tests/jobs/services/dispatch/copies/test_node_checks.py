@@ -1,6 +1,8 @@
 """A job that asks for it has its nodes checked before it starts: what is sent with its copy, and what a failed check does."""
 
 import json
+import shutil
+import subprocess
 from datetime import timedelta
 
 import pytest
@@ -13,8 +15,11 @@ from fleet.kube.resources import CONFIG_MAPS, PYTORCH_JOBS, SERVICES
 from fleet.models import Event, NodeExclusion, Pod
 from fleet.services.clusters import node_exclusions
 from jobs.core.failover import node_check
-from jobs.models import Job
+from jobs.kinds import registry
+from jobs.models import Job, Work
 from jobs.services.dispatch import dispatcher
+from jobs.services.dispatch.copies import node_checks
+from jobs.services.dispatch.members import member_objects
 from jobs.services.follow.status import JobEventHandler
 from tests.jobs.services import resizing as elastic
 from tests.jobs.services.resizing import order
@@ -89,7 +94,7 @@ def test_each_pod_of_a_gang_that_asks_for_it_checks_its_node_first(world):
     trains = made["spec"]["containers"][0]
     assert (check["name"], check["image"]) == ("convoy-node-check", trains["image"])
     assert check["resources"] == trains["resources"], "it sees the GPUs, and asks for no more than the pod does"
-    arguments = check["command"][3:]
+    arguments = check["command"][5:]
     name = made["metadata"]["labels"][WANTED]
     assert arguments[:4] == ["--service", f"{name}.default.svc", "--nodes", "3"] and "--slow-fails" not in arguments
     client, copy = world.clients["north"], world.clients["north"].get(PYTORCH_JOBS.path("default", "llama"))
@@ -101,6 +106,67 @@ def test_each_pod_of_a_gang_that_asks_for_it_checks_its_node_first(world):
         copy["metadata"]["uid"]
     }
     assert dispatcher.push(order("llama").pk, timezone.now) is False and job.attempt == 1
+
+
+def test_a_pod_waits_for_the_others_until_one_time_for_all(world):
+    before = timezone.now().timestamp()
+    send(gang(**{WANTED: "Faulty"}))
+    [check] = template(world)["spec"]["initContainers"]
+    options = check["command"]
+    until = float(options[options.index("--until") + 1])
+    assert before <= until - float(options[options.index("--join-s") + 1]) <= timezone.now().timestamp()
+
+
+@pytest.mark.parametrize(
+    ("code", "ends"),
+    [
+        ("def main(argv): return 86", 86),
+        ("def main(argv): return 2", 0),
+        ("def main(argv): raise SystemExit(2)", 0),
+        ("raise TypeError('too old')", 0),
+        ("def main(argv): return 86 if argv[:1] == ['--service'] else 0", 86),
+    ],
+)
+def test_only_a_failed_check_keeps_a_pod_from_its_training(world, tmp_path, code, ends):
+    send(gang(**{WANTED: "Faulty"}))
+    [check] = template(world)["spec"]["initContainers"]
+    package = tmp_path / "code" / "convoy_runtime"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "nodecheck.py").write_text(code)
+    command = [each.replace("/opt/convoy/node-check'", f"{package.parent}'") for each in check["command"]]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == ends, ended.stderr
+
+
+def test_an_image_without_python_trains_unchecked(world, tmp_path):
+    send(gang(**{WANTED: "Faulty"}))
+    [check] = template(world)["spec"]["initContainers"]
+    command = [shutil.which("sh"), *check["command"][1:]]
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, env={"PATH": str(tmp_path)}
+    )
+    assert (ended.returncode, ended.stdout) == (0, "the image has no python3: its node is not checked\n")
+
+
+def test_what_the_check_needs_is_not_created_in_the_name_of_the_author(world, monkeypatch):
+    authors = []
+    create = member_objects.create
+
+    def recorded(client, resource, body, *rest, **more):
+        authors.append((resource, more.get("author")))
+        return create(client, resource, body, *rest, **more)
+
+    monkeypatch.setattr(member_objects, "create", recorded)
+    send(gang(**{WANTED: "Faulty"}))
+    assert [author for resource, author in authors if resource in (CONFIG_MAPS, SERVICES)] == [None, None]
+
+
+def test_a_share_is_not_checked_and_says_why():
+    kind = registry.kind_of("kubeflow.org/v1", "PyTorchJob")
+    body = gang(**{WANTED: "Faulty"})
+    why, name = node_checks.add_check(kind, body, Work(), timezone.now(), is_share=True)
+    assert "divided" in why and not name and body == gang(**{WANTED: "Faulty"})
 
 
 def test_no_gang_is_checked_that_does_not_ask_for_it(world):
