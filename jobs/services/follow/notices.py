@@ -47,12 +47,20 @@ _FIELDS = ("heard_at", "left_at", "saved_step", "stopped_at")
 
 
 def record(cluster_id: int, copies: Iterable[tuple[Job, int, Manifest]]) -> list[events.Line]:
-    """Writes what the copies say of notices, and returns what is new for the timelines. The jobs are locked."""
+    """Writes what the copies say of notices, and returns what is new for the timelines. The jobs are locked.
+
+    It comes before `progress.record`: a report repeats its job's last checkpoint, which is new where that table has another.
+    """
     reported = [(job, attempt, read, progress.of_copy(copy)) for job, attempt, copy in copies if (read := _read(copy))]
     if not reported:
         return []
     cluster = Cluster.objects.values_list("name", flat=True).get(pk=cluster_id)
-    return [line for job, attempt, read, steps in reported for line in _record(job, attempt, cluster, read, steps)]
+    saved = progress.saved_steps(job for job, *_ in reported)
+    lines: list[events.Line] = []
+    for job, attempt, read, steps in reported:
+        is_new = steps is not None and steps.saved_step != saved.get(job.pk)
+        lines += _record(job, attempt, cluster, read, steps if is_new else None)
+    return lines
 
 
 def _read(copy: Manifest) -> dict[str, JobRecord]:
@@ -64,6 +72,7 @@ def _read(copy: Manifest) -> dict[str, JobRecord]:
 def _record(
     job: Job, attempt: int, cluster: str, records: Mapping[str, JobRecord], steps: Progress | None
 ) -> list[events.Line]:
+    """``steps``: the latest report, if it has a checkpoint that no report before had."""
     known = {(row.notice_id, row.pod): row for row in Notice.objects.filter(job=job, attempt=attempt)}
     new: list[Notice] = []
     changed: list[Notice] = []
@@ -165,8 +174,10 @@ def attempts_stopped_by_fleet(copies: Iterable[tuple[Job, int, Manifest]]) -> di
     if not stopped:
         return {}
     ended = Attempt.objects.filter(job__uid__in={uid for uid, _ in stopped}, ended_at__isnull=False)
-    asked = {(uid, number): at for uid, number, at in ended.values_list("job__uid", "number", "ended_at") if at}
-    complete = progress.ends({key: _asked_at(asked[key], copy) for key, copy in stopped.items() if key in asked})
+    ends = {(uid, number): at for uid, number, at in ended.values_list("job__uid", "number", "ended_at") if at}
+    asked = {key: _asked_at(ends[key], copy) for key, copy in stopped.items() if key in ends}
+    # What the copy carries comes first: once a later attempt reports, the table has only that one's steps.
+    complete = progress.ends(asked) | progress.ends_of_copies({key: (stopped[key], at) for key, at in asked.items()})
     return {key: StopRequest(Scope.JOB, complete.get(key)) for key in stopped}
 
 

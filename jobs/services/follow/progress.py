@@ -39,6 +39,18 @@ def ends(asked: Mapping[Key, datetime]) -> dict[Key, bool]:
     return {key: is_complete for key, is_complete in says.items() if is_complete is not None}
 
 
+def ends_of_copies(asked: Mapping[Key, tuple[Manifest, datetime]]) -> dict[Key, bool]:
+    """The same of attempts' copies, by what these carry."""
+    reports = {key: (read, at) for key, (copy, at) in asked.items() if (read := of_copy(copy)) is not None}
+    says = {key: read.says_whether_complete(at.timestamp()) for key, (read, at) in reports.items()}
+    return {key: is_complete for key, is_complete in says.items() if is_complete is not None}
+
+
+def saved_steps(jobs: Iterable[Job]) -> dict[int, int | None]:
+    """The last checkpoint that each of these jobs is known to have, by the job's key."""
+    return dict(Progress.objects.filter(pk__in={job.pk for job in jobs}).values_list("pk", "saved_step"))
+
+
 def words(job: Job) -> str:
     """How far the current attempt says that it is."""
     row = Progress.objects.filter(job=job, attempt=job.attempt).first()

@@ -94,6 +94,15 @@ def test_a_notice_keeps_the_first_checkpoint_that_the_job_reports_after_it():
     assert saved == [None, 41, 41]
 
 
+def test_a_checkpoint_from_before_a_notice_is_no_answer_to_it_although_a_report_repeats_it():
+    saved = []
+    report(copy(-3600, step=30, saved_step=30))
+    for at_s, step in ((-5, 30), (-3, 30), (-1, 41)):
+        report(copy(at_s, step=step, saved_step=step, notice_s=-10))
+        saved.append(Notice.objects.get().saved_step)
+    assert saved == [None, None, 41]
+
+
 def test_an_exit_0_after_a_notice_is_a_stop_although_transformers_reports_100_percent():
     report(copy(step=64, total=3000, percent=2, notice_s=-10))
     report(copy(step=64, total=3000, percent=100, claimed_s=-1, condition="Succeeded", notice_s=-10))

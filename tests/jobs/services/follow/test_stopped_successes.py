@@ -102,3 +102,14 @@ def test_a_drained_job_is_not_ended_by_the_exit_of_the_copy_that_is_removed(gone
 def test_a_job_that_left_its_cluster_and_whose_copy_runs_on_there_has_succeeded():
     failover.leave(books.job("llama"), Outcome.LOST, Reason(Code.CLUSTER_LOST, "north is lost"), timezone.now())
     assert succeeds() == Job.State.SUCCEEDED
+
+
+def test_it_has_succeeded_by_the_last_step_that_its_copy_carries_although_the_next_attempt_is_placed():
+    now = timezone.now()
+    failover.leave(books.job("llama"), Outcome.LOST, Reason(Code.CLUSTER_LOST, "north is drained"), now)
+    Work.objects.update(state=Work.State.WITHDRAWING)
+    books.a_cluster("south", 8)
+    books.cycle(now + timedelta(hours=1))
+    assert (books.job("llama").attempt, books.job("llama").state) == (2, Job.State.PLACED)
+    assert succeeds(deleted=True, step=64, total=100) == Job.State.PLACED
+    assert succeeds(deleted=True, step=100, total=100) == Job.State.SUCCEEDED
