@@ -23,6 +23,7 @@ from jobs.runtime import notices, progress
 from jobs.runtime.notices import Scope
 from jobs.runtime.progress import Progress, Unprocessable
 from supervisor import jobs
+from supervisor.core.facts import PodFacts
 from supervisor.core.limits import Bucket, Buckets
 from supervisor.member import Member
 from supervisor.store import Store
@@ -43,6 +44,8 @@ MOST = 4096
 """Jobs that are kept in memory."""
 THREADS, WAITING_WRITES = 8, 4
 """Requests to the member side by side, and how many of those may write what has waited: looks and last steps go before."""
+MOST_HEARING = 256
+"""Pods of which it is being written that they have heard their notice."""
 
 Key = tuple[Resource, str, str]
 """Resource, namespace and name of a copy."""
@@ -92,6 +95,7 @@ class Reports:
         self._of_addresses = Buckets(LOOKUPS_OF_ADDRESS_PER_S, LOOKUPS_OF_ADDRESS_BURST, _ADDRESSES)
         self._looking: dict[Key, asyncio.Task[Job]] = {}
         self._waiting_writes = asyncio.Semaphore(WAITING_WRITES)
+        self._hearing: dict[str, asyncio.Task[None]] = {}
 
     async def take(self, key: Key, token: str, body: bytes, address: str) -> Answer:
         """Answers one report. Whether there is such a job is not said to what does not have its token."""
@@ -121,7 +125,7 @@ class Reports:
                 return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "the last step is not written yet: send it again")
             job.has_ended = job.has_ended or is_end
         if stop := self._is_asked_to_stop(job):
-            await self._note_heard(job, address)
+            self._note_heard(job, address)
         return Answer(HTTPStatus.OK, stop=stop)
 
     async def flush(self, *, at_once: bool = False) -> None:
@@ -129,6 +133,13 @@ class Reports:
         since = self._monotonic() - (0 if at_once else INTERVAL_S)
         due = [(key, job) for key, job in self._jobs.items() if job.is_pending and job.written_at <= since]
         await asyncio.gather(*(self._write_in_turn(key, job) for key, job in due))
+
+    async def close(self) -> None:
+        """Ends what is being written beside answers."""
+        tasks = list(self._hearing.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _find(self, key: Key, token: str, address: str) -> Job | None:
         """The job, read from the member where it is not known or may be known wrongly; None: too many were.
@@ -214,16 +225,27 @@ class Reports:
         pods = self._store.pods_of(job.pods)
         return any(pod.notice is not None and pod.notice.scope is Scope.JOB and pod.is_live for pod in pods)
 
-    async def _note_heard(self, job: Job, address: str) -> None:
-        """The pod that is answered so has heard its notice. Of pods that share an address it is not known which one was."""
+    def _note_heard(self, job: Job, address: str) -> None:
+        """The pod that is answered so has heard its notice. Of pods that share an address it is not known which one was.
+
+        It is written beside the answer, which the process waits for with little patience. Where too many are being written,
+        the pod's next report writes it.
+        """
         pods = [pod for pod in self._store.pods_of(job.pods) if pod.ip == address and pod.is_live]
         if len(pods) != 1 or pods[0].notice is None or pods[0].heard is not None:
             return
+        uid = pods[0].uid
+        if uid not in self._hearing and len(self._hearing) < MOST_HEARING:
+            task = asyncio.create_task(self._write_heard(pods[0], notices.stamp(self._clock())))
+            self._hearing[uid] = task
+            task.add_done_callback(lambda _: self._hearing.pop(uid))
+
+    async def _write_heard(self, pod: PodFacts, at: str) -> None:
         try:
-            heard: dict[str, str | None] = {notices.HEARD: notices.stamp(self._clock())}
-            self._store.learn_written(await self._member.annotate_pod(pods[0], heard))
+            async with self._waiting_writes:
+                self._store.learn_written(await self._member.annotate_pod(pod, {notices.HEARD: at}))
         except MemberError as e:
-            log.warning("heard not written", pod=pods[0].name, error=str(e))
+            log.warning("heard not written", pod=pod.name, error=str(e))
 
 
 def _is_token(token: str, job: Job) -> bool:

@@ -103,6 +103,7 @@ class StatusServer:
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAST_S):
                 await self._reports.flush(at_once=True)
+        await self._reports.close()
 
     async def _serve(self, context: ssl.SSLContext, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         address = str((writer.get_extra_info("peername") or ("",))[0])

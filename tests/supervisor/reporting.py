@@ -31,10 +31,17 @@ class Member(PlayedMember):
     patches: list[dict[str, Any]] = field(default_factory=list)
     is_away: bool = False
     """It answers no write."""
+    answers_pods: asyncio.Event | None = None
+    """It answers writes of pods once this is set."""
 
     async def get(self, *about: Any) -> Any:
         self.gets += 1
         return await super().get(*about)
+
+    async def annotate_pod(self, *about: Any, **more: Any) -> Any:
+        if self.answers_pods is not None:
+            await self.answers_pods.wait()
+        return await super().annotate_pod(*about, **more)
 
     async def patch(self, *about: Any) -> Any:
         if self.is_away:

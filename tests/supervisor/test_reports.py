@@ -18,7 +18,7 @@ from supervisor import reports, status_server
 from supervisor.core import facts
 from supervisor.core.limits import Bucket, Buckets
 from tests.supervisor.reporting import PATH, Endpoint, answer, endpoint, reporting_job, request, steps
-from tests.supervisor.world import World, _see
+from tests.supervisor.world import Object, World, _see
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -101,19 +101,50 @@ def test_the_answer_says_that_the_job_is_asked_to_stop(tmp_path: Path, scope: st
 
     async def story() -> None:
         async with serving(tmp_path) as served:
-            world = served.world
-            world.pod("bert-worker-0", "n1")
-            world.pods["bert-worker-0"]["status"]["podIP"] = "127.0.0.1"
-            _see(world, served.store)
+            world, pod = served.world, one_pod(served)
             assert await served.post(steps(1)) == (200, {"stop": False})
-            given = facts.read(world.pods["bert-worker-0"])
-            notice = '{"uid":"%s","id":"n1-1","cause":"reclaim","node":"n1","scope":"%s","at":"2027-01-01T00:00:00Z",'
-            notice += '"deadline":"2027-01-01T00:01:00Z","restarts":0}'
-            world.pods["bert-worker-0"]["metadata"]["annotations"]["convoy.dev/notice"] = notice % (given.uid, scope)
-            _see(world, served.store)
+            give_notice(served, scope)
             assert await served.post(steps(2)) == (200, {"stop": is_asked})
+            if is_asked:
+                await until(lambda: HEARD in pod["metadata"]["annotations"])
             heard = [name for name, pod in world.pods.items() if HEARD in pod["metadata"]["annotations"]]
             assert heard == (["bert-worker-0"] if is_asked else []), "the pod that was answered so, and no other"
+
+    asyncio.run(story())
+
+
+def one_pod(served: Endpoint) -> Object:
+    """The pod that reports."""
+    pod = served.world.pod("bert-worker-0", "n1")
+    pod["status"]["podIP"] = "127.0.0.1"
+    _see(served.world, served.store)
+    return pod
+
+
+def give_notice(served: Endpoint, scope: str) -> None:
+    pod = served.world.pods["bert-worker-0"]
+    notice = '{"uid":"%s","id":"n1-1","cause":"reclaim","node":"n1","scope":"%s","at":"2027-01-01T00:00:00Z",'
+    notice += '"deadline":"2027-01-01T00:01:00Z","restarts":0}'
+    pod["metadata"]["annotations"]["convoy.dev/notice"] = notice % (facts.read(pod).uid, scope)
+    _see(served.world, served.store)
+
+
+def test_the_answer_that_a_job_is_asked_to_stop_waits_for_no_slow_member(tmp_path: Path):
+    async def story() -> None:
+        async with serving(tmp_path) as served:
+            pod = one_pod(served)
+            give_notice(served, "Job")
+            served.member.answers_pods = asyncio.Event()
+            for step in (1, 2):
+                assert await served.post(steps(step)) == (200, {"stop": True})
+            assert HEARD not in pod["metadata"]["annotations"]
+            served.member.answers_pods.set()
+            await until(lambda: HEARD in pod["metadata"]["annotations"])
+            del pod["metadata"]["annotations"][HEARD]
+            _see(served.world, served.store)
+            served.member.answers_pods.clear()
+            assert await served.post(steps(3)) == (200, {"stop": True})
+        assert asyncio.all_tasks() == {asyncio.current_task()}, "a write that is not answered outlives no server"
 
     asyncio.run(story())
 
