@@ -20,7 +20,8 @@ from jobs.kinds.base import Manifest, Phase, State
 from jobs.models import Attempt, Job
 from jobs.services.failover import crash_loops, division, evidence, shares
 from jobs.services.failover.crash_loops import CrashLoop
-from jobs.services.follow import refusals
+from jobs.services.follow import notices, refusals
+from jobs.services.follow.status_batch import StatusBatch
 from jobs.snapshot import spec_of
 
 
@@ -42,6 +43,16 @@ def counts(job: Job, attempt: int, *, succeeded: bool = False) -> bool:
     if share.state is not ShareState.LOST:
         return True
     return (succeeded or job.state == Job.State.MOVING) and shares.may_return(job, share)
+
+
+def report_copy(job: Job, attempt: int, copy: Manifest, pods: PodsSeen, batch: StatusBatch) -> None:
+    """Applies the copy of one share. A success of what the fleet had stopped ends that attempt, and is not the share's."""
+    status = copy.get("status") or {}
+    phase = registry.kind_of(job.api_version, job.kind).read_status(status, 0).phase
+    if notices.is_answer(batch.asked_to_stop.get((job.uid, attempt)), phase):
+        batch.timeline += notices.note_stopped(job, attempt, phase, batch.now)
+    else:
+        report(job, attempt, status, pods, batch.now)
 
 
 def report(job: Job, attempt: int, status: Manifest | None, pods: PodsSeen, now: datetime) -> None:

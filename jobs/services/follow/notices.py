@@ -19,7 +19,9 @@ from fleet.db.prepared import TIME, UID, Param
 from fleet.errors import InvalidInput
 from fleet.models import Cluster, Pod
 from jobs import metrics, snapshot
-from jobs.core.life.jobs import JobState
+from jobs.core.division import shares as parts
+from jobs.core.life.jobs import DIVIDED, JobState
+from jobs.core.life.shares import ShareState
 from jobs.core.resizing import after_reclaim
 from jobs.events import job_event, record_event
 from jobs.kinds.base import Manifest, Phase
@@ -182,12 +184,20 @@ def attempts_stopped_by_fleet(copies: Iterable[tuple[Job, int, Manifest]]) -> di
 
 
 def _is_stopped(job: Job, attempt: int, copy: Manifest) -> bool:
-    if job.shares or (job.attempt == attempt and job.state in Job.ON_MEMBER):
+    if _is_to_run(job, attempt):
         return False
     kind = sizes.kind_of(job)
     if kind.read_status(copy.get("status") or {}, 0).phase is not Phase.SUCCEEDED:
         return False
     return bool(copy["metadata"].get("deletionTimestamp")) or kind.read(copy).suspended
+
+
+def _is_to_run(job: Job, attempt: int) -> bool:
+    if not job.shares:
+        return job.attempt == attempt and job.state in Job.ON_MEMBER
+    share = parts.find(job.shares, attempt)
+    is_current = share is not None and share.state is not ShareState.LOST
+    return is_current and job.state in DIVIDED and not job.suspended
 
 
 def _asked_at(left_at: datetime, copy: Manifest) -> datetime:

@@ -87,8 +87,7 @@ class JobEventHandler:
             if job is not None and _must_stop(job, copy):
                 _stop_copy(job, attempt, cluster_id, now)
             if job is not None and division_status.counts(job, attempt, succeeded=_has_succeeded(job, copy)):
-                pods = _pods_seen(job, attempt, running, batch)
-                division_status.report(job, attempt, copy.get("status") or {}, pods, now)
+                division_status.report_copy(job, attempt, copy, _pods_seen(job, attempt, running, batch), batch)
             elif job is None or job.shares or job.attempt != attempt or not _is_expected(job, attempt, cluster_id):
                 _apply_earlier_success(job, attempt, cluster_id, copy, batch)
                 member_copies.remove(cluster_id, resource, copy, uid, attempt, now)
@@ -383,7 +382,7 @@ def _apply_final_reports(cluster_id: int, copies: Sequence[tuple[Key, Manifest]]
         if job is None or status_rows.phase_of(job, status) not in FINISHED:
             continue
         if division_status.counts(job, attempt, succeeded=_has_succeeded(job, copy)):
-            division_status.report(job, attempt, status, PodsSeen(), now)
+            division_status.report_copy(job, attempt, copy, PodsSeen(), batch)
         elif not job.shares and job.attempt == attempt:
             _apply_status(job, status, 0, batch)
         else:

@@ -1,14 +1,17 @@
 """Shares of a divided job that is suspended, evicted or waits: what they have done counts, and nothing of it is done again."""
 
+import time
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
-from fleet.models import Hold, Pod
+from fleet.core.members import marks
+from fleet.models import Event, Hold, Pod
 from jobs import snapshot
 from jobs.core.failover.rules import Outcome
 from jobs.models import Attempt, Job, Work
+from jobs.runtime import progress
 from jobs.services.failover import division
 from jobs.services.follow import division_status, sweep
 from jobs.services.follow.status import JobEventHandler
@@ -191,3 +194,37 @@ def test_a_share_whose_copy_vanished_moves_alone(swept):
     job = Job.objects.get()
     assert (job.state, brief(job)) == ("Moving", [(1, "north", 4, 6, "Running"), (2, "south", 0, 0, "Lost")])
     assert (outcomes(), Work.objects.get(attempt=2).state) == ({1: "", 2: "Vanished"}, "Withdrawing")
+
+
+def ends(attempt: int, *, suspended: bool, step: int) -> Job:
+    """The member's copy of the share has succeeded, with this last step of 100."""
+    job, work = Job.objects.get(), Work.objects.get(attempt=attempt)
+    labels = {marks.JOB_UID: str(job.uid), marks.ATTEMPT: str(attempt)}
+    notes = {progress.PROGRESS: progress.Progress(time.time(), step, 100).written("copy")}
+    meta = {"name": "sweep", "namespace": "default", "uid": "copy", "labels": labels, "annotations": notes}
+    Work.objects.filter(pk=work.pk).update(object_uid="copy")
+    copy = {
+        "metadata": meta,
+        "spec": {**job.manifest["spec"], "suspend": suspended},
+        "status": {**DONE, "succeeded": 6},
+    }
+    JobEventHandler().on_update(work.cluster_id, books.resource("sweep"), [copy], timezone.now())
+    return Job.objects.get()
+
+
+def test_a_share_that_exits_with_0_because_it_was_suspended_is_not_done(swept):
+    suspend()
+    Work.objects.update(state="Suspended")
+    assert ends(1, suspended=True, step=64).shares[0]["state"] != "Succeeded"
+    assert outcomes()[1] == "Suspended"
+    assert "exit after it was asked to stop" in Event.objects.get(reason="StoppedByNotice").message
+    assert ends(1, suspended=True, step=100).shares[0]["state"] == "Succeeded", "its steps are all done"
+
+
+def test_a_share_that_the_suspension_had_not_reached_is_done(swept):
+    suspend()
+    assert ends(1, suspended=False, step=64).shares[0]["state"] == "Succeeded"
+
+
+def test_a_share_that_is_to_run_is_done_however_its_copy_looks(swept):
+    assert ends(1, suspended=True, step=64).shares[0]["state"] == "Succeeded"
