@@ -234,7 +234,8 @@ class Kubelet(Controller):
         return ends is not None and ends <= now
 
     def _begin(self, key: str, run: Run, now: float) -> None:
-        run.start_at, run.started, run.code, run.reason = None, now, None, ""
+        run.started, run.code, run.reason = now, None, ""
+        run.start_at = None  # last: an end that is asked for from now on is kept
         ip, host_ip = self._sandboxes.address(run.pod), address(node_of(run.pod))
         if run.behaviour.process:
             addressed = {**run.pod, "status": {**(run.pod.get("status") or {}), "podIP": ip, "hostIP": host_ip}}
