@@ -17,6 +17,7 @@ NORTH_FIRST = POLICY.replace(
     "placement: {", "placement: {clusterAffinities: [{clusterNames: [north]}, {clusterNames: [south]}], "
 )
 LABELS = {"convoy.dev/fit": "Reservation"}
+HALF = "1 of 2 reservations are available"
 
 
 def reserving(world, name: str, *nodes: int, **options):
@@ -58,14 +59,15 @@ def test_the_pods_of_a_job_take_what_was_held_for_them_one_by_one(world):
 
 
 def test_a_gang_that_the_member_cannot_hold_whole_holds_nothing_and_goes_to_the_next(world, settings):
+    settings.CONVOY_DISPATCH = replace(settings.CONVOY_DISPATCH, reservation_wait_s=3600)
     reserving(world, "north", 2, 2)
     world.member("south", 2, 2)
     kept_by_others(world, "north", 2)
     world.apply(NORTH_FIRST, pytorch_job("llama", workers=1, gpus=2, duration="10h"))
-    world.until(lambda: one_has_room(world), "one pod has its room")
+    world.until(lambda: HALF in str(world.job("llama").reason), "one pod has its room, and the fleet knows")
     settings.CONVOY_DISPATCH = replace(settings.CONVOY_DISPATCH, reservation_wait_s=0)
     world.expect("llama", "Running", on="south")
-    assert any("1 of 2 reservations are available" in told for _, told in world.events("llama"))
+    assert any(HALF in told for _, told in world.events("llama"))
     world.until(lambda: held(world, "north") == [("theirs", "Available")], "nothing of it stays held")
     assert world.pods("north") == []
 

@@ -102,9 +102,9 @@ class RealMember:
                 answers(partial(self.client.delete, PODS.path(pod["metadata"]["namespace"], pod["metadata"]["name"])))
         _await(lambda: not self.client.list(PODS.path())["items"])
 
-    def finish(self, namespace: str, name: str) -> None:
-        """The pod succeeds now, however long it was to run."""
-        self._life.crash_pod(f"{namespace}/{name}", 0)
+    def finish(self, pod: str) -> bool:
+        """A pod that runs succeeds now, however long it was to run. False if it does not run."""
+        return self._life.crash_pod(pod, 0)
 
     def kubeconfig(self) -> dict:
         """By the line."""

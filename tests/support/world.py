@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from jobs.services.follow import sweep
 from jobs.services.submission import manifests, submit
 from jobs.services.submission.changes import actions
 from simulator.controller_manager import Shape
+from simulator.machinery.objects import is_finished, is_leaving, key_of
 from simulator.member import SimulatedMember
 from simulator.node.nodes import Pool
 
@@ -147,14 +149,27 @@ class World:
         return Job.objects.select_related("cluster").get(name=name)
 
     def finish(self, name: str, *, on: str = "") -> None:
-        """What runs of a job succeeds now, however long it was to run: a test that looks at it before is in no race."""
+        """The pods of a job succeed, however long they were to run, each once it runs: a job runs before all of them do."""
         for home, member in self.members.items():
-            if on not in ("", home):
-                continue
-            for pod in self.stored_pods(home):
-                key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-                if member._manager and key.partition("/")[2].startswith(f"{name}-"):
-                    member._manager.crash_pod(key, 0)
+            if member._manager and on in ("", home):
+                read = partial(self.stored_pods, home)
+                self.end_pods(name, read, lambda key, ends=member._manager: ends.crash_pod(key, 0))
+
+    def end_pods(self, name: str, read: Callable[[], list[dict[str, Any]]], ends: Callable[[str], bool]) -> None:
+        """Those that are there now; ``ends`` ends one that runs, and says whether it did."""
+
+        def left() -> set[str]:
+            """Keys of those that run, or will."""
+            pods = [pod for pod in read() if pod["metadata"]["name"].startswith(f"{name}-")]
+            return {key_of(pod) for pod in pods if not is_finished(pod) and not is_leaving(pod)}
+
+        due = left()
+
+        def ended() -> bool:
+            due.difference_update([key for key in due if ends(key)])
+            return not due or not due & left()
+
+        self.until(ended, f"each pod of {name} ends")
 
     def suspend(self, name: str) -> None:
         actions.suspend(self.job(name), by="test", now=timezone.now())
