@@ -18,8 +18,11 @@ def require(spec: Spec, expression: Spec) -> None:
 
 def drop_hostnames(spec: Spec, written: Spec) -> None:
     """Takes out of the pod spec, in place, which hostnames are not meant, but for what its author has ``written``."""
-    stated = [expression for term in _terms(written) for expression in term.get("matchExpressions") or []]
-    terms = [_without_hostnames(term, stated) for term in _terms(spec)]
+    stated, terms = [list(term.get("matchExpressions") or []) for term in _terms(written)], _terms(spec)
+    if len(stated) != len(terms):
+        # They are not those of the author one by one: what is stated in one is kept in each.
+        stated = [[expression for expressions in stated for expression in expressions]] * len(terms)
+    terms = [_without_hostnames(term, own) for term, own in zip(terms, stated, strict=True)]
     if terms == _terms(spec):
         return
     affinity = spec["affinity"] = {**spec["affinity"]}
@@ -32,8 +35,14 @@ def drop_hostnames(spec: Spec, written: Spec) -> None:
 
 
 def _without_hostnames(term: Spec, stated: Sequence[Spec]) -> Spec:
-    expressions = term.get("matchExpressions") or []
-    kept = [each for each in expressions if not _names_hosts(each) or each in stated]
+    """As many equal conditions are kept as are stated."""
+    expressions, left, kept = term.get("matchExpressions") or [], list(stated), []
+    for each in expressions:
+        if each in left:
+            left.remove(each)
+        elif _names_hosts(each):
+            continue
+        kept.append(each)
     return term if kept == expressions else {**term, "matchExpressions": kept}
 
 
@@ -53,4 +62,5 @@ def none_of(hostnames: Sequence[str]) -> Spec:
 
 def _and(term: Spec, expression: Spec) -> Spec:
     """A term without any condition matches nothing, and goes on doing so."""
-    return {**term, "matchExpressions": [*(term.get("matchExpressions") or []), expression]} if term else term
+    stated = term.get("matchExpressions") or []
+    return {**term, "matchExpressions": [*stated, expression]} if term and expression not in stated else term

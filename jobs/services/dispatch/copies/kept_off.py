@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef
 
 from fleet.db import isolation
 from fleet.member.client import MemberClient
@@ -46,6 +46,9 @@ def _order(cluster: int, changed: Sequence[NodeExclusion], now: datetime) -> Non
     of_jobs = {exclusion.job_uid for exclusion in changed if exclusion.job_uid}
     if all(exclusion.job_uid for exclusion in changed):
         rows = rows.filter(job_uid__in=of_jobs)
+    # What is over makes no pods, however many such copies are kept.
+    rows = rows.filter(~Exists(Job.objects.filter(uid=OuterRef("job_uid"), state__in=Job.FINISHED)))
+    rows = rows.only("job_uid", "state", "avoided_nodes", "api_version", "kind")
     sent = list(rows.order_by("pk").select_for_update(no_key=True, of=("self",)))
     excluded = excluded_nodes.load({work.job_uid for work in sent})
     late: dict[tuple[str, ...], list[int]] = defaultdict(list)

@@ -38,23 +38,37 @@ def carry_out(client: MemberClient, work: Work, job: Job, clock: Callable[[], da
     try:
         if work.attempt in shares.counting(job.shares, job.attempt):
             _follow_metadata(client, work, job)
-            kept_off.follow(client, work, job)
         if job.attempt == work.attempt and in_force:
             _resize_group(client, work, job)
             is_changed = _resize_copy(client, work, job, in_force)
             waits_for = scalers.follow(client, sizes.kind_of(job), work, _labels(work), in_force)
     except (CannotOverride, MemberRefused) as e:
-        why = member_objects.refusal_text(e) if isinstance(e, MemberRefused) else str(e)
-        message = f"{work.cluster.name} refuses the change: {why}"
+        message = f"{work.cluster.name} refuses the change: {_why(e)}"
         if work.message != message[:500]:
             record_event(job, "ResizeRefused" if in_force else "ChangeRefused", message, clock(), warning=True)
         raise NotYet(message) from e
+    _keep_off(client, work, job, clock)
     sent = in_force if is_changed else {}
     if waits_for:
         if sent:
             _record_sent(work, job, sent, clock())
         raise NotYet(f"{work.cluster.name}: {waits_for}")
     _record(work, job, sent, clock())
+
+
+def _keep_off(client: MemberClient, work: Work, job: Job, clock: Callable[[], datetime]) -> None:
+    """After the resize, and without another try: a member that refuses it must not keep the copy from its size."""
+    if work.attempt not in shares.counting(job.shares, job.attempt):
+        return
+    try:
+        kept_off.follow(client, work, job)
+    except (CannotOverride, MemberRefused) as e:
+        message = f"{work.cluster.name} does not keep new pods off excluded nodes: {_why(e)}"
+        record_event(job, "ChangeRefused", message[:500], clock(), warning=True)
+
+
+def _why(refusal: CannotOverride | MemberRefused) -> str:
+    return member_objects.refusal_text(refusal) if isinstance(refusal, MemberRefused) else str(refusal)
 
 
 def _follow_metadata(client: MemberClient, work: Work, job: Job) -> None:

@@ -1,5 +1,6 @@
 """A node that is excluded while a job runs is not met by the pods that replace others of the same attempt."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -8,7 +9,9 @@ from django.utils import timezone
 
 from fleet.core.node_exclusions import ExclusionReason
 from fleet.kube.resources import JOBS, PYTORCH_JOBS
-from fleet.models import Cluster, NodeExclusion
+from fleet.member.client import MemberClient
+from fleet.member.errors import MemberRefused
+from fleet.models import Cluster, Event, NodeExclusion
 from fleet.services.clusters import node_exclusions
 from fleet.services.clusters.node_exclusions import Fault
 from jobs.models import Job, Work
@@ -116,6 +119,56 @@ def test_what_a_job_requires_of_its_nodes_itself_stays(world):
     swept()
     push("llama")
     assert required(world) == [own]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_job_that_keeps_off_the_same_node_itself_does_so_as_often_as_it_says(world, times):
+    own = {"key": HOSTNAME, "operator": "NotIn", "values": ["bad"]}
+    terms = [{"matchExpressions": [own] * times}, {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}]
+    manifest = yaml.safe_load(pytorch_job("llama", workers=0))
+    template = manifest["spec"]["pytorchReplicaSpecs"]["Master"]["template"]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    template["spec"]["affinity"] = affinity
+    job, excluded = run("llama", yaml.safe_dump(manifest)), exclude()
+    swept()
+    assert push("llama")
+    kept_off.follow(world.clients["north"], order("llama"), job)
+    [[of_author, other]] = required(world)
+    assert of_author == terms[0] and other["matchExpressions"] == [*terms[1]["matchExpressions"], own]
+    lift(excluded)
+    swept()
+    assert push("llama") and required(world) == [terms]
+
+
+def test_a_copy_of_a_finished_job_is_left_alone(world):
+    run("llama", pytorch_job("llama"))
+    Job.objects.update(state=Job.State.SUCCEEDED, finished_at=timezone.now())
+    exclude()
+    swept()
+    assert not push("llama") and order("llama").avoided_nodes is None
+
+
+def test_a_member_that_refuses_it_says_so_once_and_still_resizes_the_copy(world, monkeypatch):
+    run("llama", elastic.elastic("llama", 3))
+    elastic.resize("llama", 2)
+    exclude()
+    swept()
+    merge_patch = MemberClient.merge_patch
+
+    def refuse(client, path, body):
+        if "affinity" in json.dumps(body):
+            raise MemberRefused("templates are fixed here", status=422, reason="Invalid")
+        return merge_patch(client, path, body)
+
+    monkeypatch.setattr(MemberClient, "merge_patch", refuse)
+    assert push("llama") and not push("llama")
+    assert required(world) == [None] and order("llama").resize_done == order("llama").resize_wanted
+    copy = world.clients["north"].get(PYTORCH_JOBS.path("default", "llama"))
+    assert copy["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] == 2
+    [event] = Event.objects.filter(reason="ChangeRefused")
+    assert (
+        "does not keep new pods off excluded nodes: " in event.message and "templates are fixed here" in event.message
+    )
 
 
 def test_a_worker_that_died_after_the_patch_leaves_an_order_that_the_next_one_finds_carried_out(world, monkeypatch):
