@@ -11,6 +11,8 @@ class Node(models.Model):
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="nodes")
     name = models.CharField(max_length=253)
     ready = models.BooleanField(default=False)
+    not_ready_since = models.DateTimeField(null=True, blank=True)
+    """When it was first seen not to be ready; null: it is, or has not been since that is written."""
     unschedulable = models.BooleanField(default=False)
     address = models.CharField(max_length=64, blank=True)
     """Inside its cluster's network: a table of switches knows it by that."""

@@ -198,6 +198,13 @@ class FailoverSettings:
         "seconds that a job stays on a tainted cluster when its policy says nothing",
         most=30 * _DAY_S,
     )
+    lost_node_s: float = setting(
+        30.0,
+        "CONVOY_LOST_NODE_S",
+        "seconds that a node may be not ready before it counts as lost: pods of withdrawn copies there are not waited for",
+        least=1,
+        most=_DAY_S,
+    )
     start_timeout_s: float = setting(
         600.0,
         "CONVOY_START_TIMEOUT_S",

@@ -29,7 +29,8 @@ from fleet.services.logs import recording
 from fleet.services.logs.recording import ENDED
 
 _NODE_FIELDS = (
-    "ready", "unschedulable", "address", "problem", "labels", "taints", "allocatable", "requested", "reclaimable",
+    "ready", "not_ready_since", "unschedulable", "address", "problem", "labels", "taints", "allocatable", "requested",
+    "reclaimable",
 )  # fmt: skip
 _POD_FIELDS = (
     "uid", "job_uid", "attempt", "role", "index", "node", "phase", "ready_containers", "containers", "restarts", "reason",
@@ -85,6 +86,8 @@ class NodePodSync:
     _own: dict[Key, ObservedPod] = field(default_factory=dict)
     _written: dict[Key, ObservedPod] = field(default_factory=dict)
     _touched: set[Key] = field(default_factory=set)
+    _not_ready_since: dict[str, datetime] = field(default_factory=dict)
+    """By the names of nodes, by our own clock."""
     _unallocated: dict[Key, ObservedPod] = field(default_factory=dict)
     """Pods with a node whose claims were not seen allocated yet: the watch of pods was faster than that of claims."""
     awaits_devices: bool = False
@@ -162,8 +165,9 @@ class NodePodSync:
         return marks
 
     def _read_rows(self) -> None:
-        nodes = Node.objects.filter(cluster_id=self.cluster_id)
+        nodes = list(Node.objects.filter(cluster_id=self.cluster_id))
         self.ledger.remember({row.name: _node_state(row) for row in nodes})
+        self._not_ready_since = {row.name: row.not_ready_since for row in nodes if row.not_ready_since}
         pods = Pod.objects.filter(cluster_id=self.cluster_id)
         self._written = {(row.namespace, row.name): _pod_seen(row) for row in pods}
         self._touched |= self._own.keys() | self._written.keys()
@@ -191,7 +195,7 @@ class NodePodSync:
         """
         left_out = []
         for name, stand in self.ledger.difference().changed.items():
-            if not _can_be_written(Node, _node_row(self.cluster_id, name, stand)):
+            if not _can_be_written(Node, _node_row(self.cluster_id, name, stand, None)):
                 self.ledger.lose_node(name)
                 left_out.append(f"Node {name}")
         for key in sorted(self._touched & self._own.keys()):
@@ -215,7 +219,7 @@ class NodePodSync:
         with transaction.atomic():
             cluster = self._lock_cluster()
             # Nodes and pods before holds: the capacity of a hold that ends must be counted by the rows of its pods.
-            changes = [*_write_nodes(cluster, nodes), *self._write_pods(cluster, pods, deleted, now)]
+            changes = [*self._write_nodes(cluster, nodes, now), *self._write_pods(cluster, pods, deleted, now)]
             ended = self._end_holds(None if self._listed_again else marks, now)
             if self._listed_again:
                 _synced(cluster, self.ledger, now)
@@ -263,6 +267,29 @@ class NodePodSync:
             raise ClusterGone
         return rows[0]
 
+    def _write_nodes(self, cluster: Cluster, nodes: Difference, now: datetime) -> list[journal.Change]:
+        for name in nodes.gone:
+            self._not_ready_since.pop(name, None)
+        rows = [
+            _node_row(cluster.pk, name, stand, self._follow_readiness(stand[0], now))
+            for name, stand in nodes.changed.items()
+        ]
+        bulk.upsert(rows, ["cluster", "name"], _NODE_FIELDS)
+        for chunk in _chunks(sorted(nodes.gone)):
+            Node.objects.filter(cluster=cluster, name__in=chunk).delete()
+        node_change = partial(journal.Change, "Node", cluster.name)
+        changed = [node_change(name, str(cluster.uid), journal.Action.MODIFIED) for name in nodes.changed]
+        return changed + [node_change(name, str(cluster.uid), journal.Action.DELETED) for name in nodes.gone]
+
+    def _follow_readiness(self, node: ObservedNode, now: datetime) -> datetime | None:
+        """Since when the node is not ready. None: it is."""
+        if node.ready:
+            self._not_ready_since.pop(node.name, None)
+            return None
+        since = min(self._not_ready_since.get(node.name, now), now)
+        self._not_ready_since[node.name] = since
+        return since
+
     def _has_just_ended(self, row: Pod) -> bool:
         before = self._written.get((row.namespace, row.name))
         own = before.own if before else None
@@ -301,16 +328,6 @@ def _synced(cluster: Cluster, ledger: Ledger, now: datetime) -> None:
         clusters.announce(cluster, ["synced_at", "region", "zone"], now)
 
 
-def _write_nodes(cluster: Cluster, nodes: Difference) -> list[journal.Change]:
-    rows = [_node_row(cluster.pk, name, stand) for name, stand in nodes.changed.items()]
-    bulk.upsert(rows, ["cluster", "name"], _NODE_FIELDS)
-    for chunk in _chunks(sorted(nodes.gone)):
-        Node.objects.filter(cluster=cluster, name__in=chunk).delete()
-    node_change = partial(journal.Change, "Node", cluster.name)
-    changed = [node_change(name, str(cluster.uid), journal.Action.MODIFIED) for name in nodes.changed]
-    return changed + [node_change(name, str(cluster.uid), journal.Action.DELETED) for name in nodes.gone]
-
-
 def _chunks(names: Sequence[str]) -> Iterable[Sequence[str]]:
     return (names[i : i + _AT_ONCE] for i in range(0, len(names), _AT_ONCE))
 
@@ -333,12 +350,13 @@ def _can_be_written(model: type[Model], row: Model) -> bool:
     return True
 
 
-def _node_row(cluster_id: int, name: str, stand: NodeState) -> Node:
+def _node_row(cluster_id: int, name: str, stand: NodeState, not_ready_since: datetime | None) -> Node:
     seen, requested, reclaimable = stand
     return Node(
         cluster_id=cluster_id,
         name=name,
         ready=seen.ready,
+        not_ready_since=not_ready_since,
         unschedulable=seen.unschedulable,
         address=seen.address,
         problem=seen.problem,

@@ -47,6 +47,7 @@ from jobs.services.dispatch.copies.sent_events import Notes
 from jobs.services.dispatch.members import (
     dependents,
     last_logs,
+    lost_pods,
     member_namespaces,
     member_objects,
     member_queues,
@@ -400,7 +401,7 @@ def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
         removed = member_objects.remove(client, kind.resource, work.namespace, work.name, uid, work.attempt, report)
         # The job first: while it exists, its operator would use or create again what is removed below.
         if not removed:
-            raise NotYet(f"{work.cluster.name} is still removing it")
+            raise NotYet(lost_pods.remove(client, work, job, clock()))
         if work.cluster.serves(RESERVATIONS.api_version, RESERVATIONS.kind):
             reservations.remove(client, uid, work.attempt)
         for companion in (*gangs.GROUPS, *kind.companion_resources):

@@ -63,8 +63,11 @@ def leave(
         _give_up(job, exhausted(spent, reason), now, [job.attempt] if copy_ended else [])
     else:
         works.drop_unsent([job], now)
+        lacks_node = outcome is Outcome.FAILED and reason.cause == Cause.INFRASTRUCTURE
+        if (copy_ended or lacks_node) and purge is PurgeMode.GRACEFULLY:
+            purge = PurgeMode.DIRECTLY  # it does not go on, and its room may be what the replacement needs
         if _queued_by_policy(job):
-            _requeue(job, purge, now, copy_ended=copy_ended)
+            _requeue(job, purge, now)
         else:
             _purge(job, purge, now)
         record_event(job, "Moving", f"Leaves attempt {job.attempt}: {reason.message}", now, warning=True)
@@ -128,11 +131,11 @@ def _queued_by_policy(job: Job) -> bool:
     return snapshot.spec_of(job).suspended
 
 
-def _requeue(job: Job, purge: PurgeMode, now: datetime, *, copy_ended: bool) -> None:
-    """Puts the job back to its former position in its queue. A copy that has ended is removed at once, to free the quota."""
+def _requeue(job: Job, purge: PurgeMode, now: datetime) -> None:
+    """Puts the job back to its former position in its queue."""
     transitions.enter(job, JobEvent.REQUEUED)
     job.save(update_fields=["state"])
-    _purge(job, PurgeMode.DIRECTLY if copy_ended and purge is PurgeMode.GRACEFULLY else purge, now)
+    _purge(job, purge, now)
     charges.release(now, [job.uid])
 
 

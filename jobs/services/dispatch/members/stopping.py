@@ -48,7 +48,7 @@ def stop(client: MemberClient, kind: Kind, work: Work, grace_s: float, now: date
             _delete(client, pod, int(grace_s))
     except MemberDenied:
         return Stopping(0, 0)
-    return Stopping(len(fresh), sum(not _is_overdue(pod, now) for pod in alive))
+    return Stopping(len(fresh), sum(not is_overdue(pod, now) for pod in alive))
 
 
 def end_last_role(client: MemberClient, kind: Kind, work: Work) -> None:
@@ -72,7 +72,7 @@ def _role(kind: Kind, pod: Mapping[str, Any]) -> str:
     return kind.pod_role(pod["metadata"].get("labels") or {})[0]
 
 
-def _is_overdue(pod: Mapping[str, Any], now: datetime) -> bool:
+def is_overdue(pod: Mapping[str, Any], now: datetime) -> bool:
     ends = pod["metadata"].get("deletionTimestamp")
     return bool(ends) and datetime.fromisoformat(ends) + _OVERDUE < now
 

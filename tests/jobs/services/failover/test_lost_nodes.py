@@ -1,0 +1,168 @@
+"""Which nodes count as lost, and what becomes of the pods and the gangs on them."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from fleet.core.members import observed
+from fleet.models import Cluster, Event, Node, Pod
+from fleet.services.watching.node_pod_sync import NodePodSync
+from jobs.models import Work
+from jobs.services.dispatch.members import lost_pods
+from jobs.services.failover import lost_nodes
+from tests.support import books
+from tests.support.world import pytorch_job
+
+pytestmark = pytest.mark.django_db
+UNREACHABLE = [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]
+MINUTE = timedelta(minutes=1)
+
+
+class Member:
+    """A member as its watch writes it down."""
+
+    def __init__(self):
+        self.row = books.a_cluster("north")
+        self.row.nodes.all().delete()
+        self.now = timezone.now()
+        self.begin()
+
+    def begin(self):
+        self.sync = NodePodSync(self.row.pk)
+        self.sync.list_nodes([])
+        self.sync.list_pods([])
+
+    def says(self, ready="True", *nodes, taints=()):
+        for node in nodes:
+            status = {"conditions": [{"type": "Ready", "status": ready}], "allocatable": {"pods": "110"}}
+            manifest = {"metadata": {"name": node}, "spec": {"taints": list(taints)}, "status": status}
+            self.sync.ledger.see_node(observed.node(manifest))
+        self.sync.write(self.now)
+
+    def lost(self, after=timedelta()):
+        self.now += after
+        return dict(lost_nodes.of(Cluster.objects.get(pk=self.row.pk), self.now))
+
+
+@pytest.fixture
+def north():
+    member = Member()
+    member.says("True", "a", "b", "c", "d")
+    return member
+
+
+def test_a_node_is_lost_when_it_was_not_ready_for_a_while(north):
+    north.says("Unknown", "a", taints=UNREACHABLE)
+    north.says("False", "b")
+    assert north.lost(timedelta(seconds=29)) == {}
+    assert north.lost(timedelta(seconds=2)) == {"a": True, "b": False}
+
+
+def test_a_node_that_returns_in_time_is_not_lost_and_its_next_loss_begins_anew(north):
+    north.says("Unknown", "a")
+    assert north.lost(timedelta(seconds=20)) == {}
+    north.says("True", "a")
+    assert Node.objects.get(name="a").not_ready_since is None
+    north.now += MINUTE
+    north.says("Unknown", "a")
+    assert north.lost(timedelta(seconds=20)) == {}
+    assert north.lost(timedelta(seconds=20)) == {"a": False}
+
+
+def test_a_new_watch_goes_on_with_the_time_that_was_written(north):
+    north.says("Unknown", "a")
+    north.now += timedelta(seconds=20)
+    north.sync = NodePodSync(north.row.pk)
+    ready = [
+        {"metadata": {"name": name}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}} for name in "bcd"
+    ]
+    north.sync.list_nodes([observed.node(each) for each in ({"metadata": {"name": "a"}}, *ready)])
+    north.sync.list_pods([])
+    north.sync.write(north.now)
+    assert north.lost(timedelta(seconds=11)) == {"a": False}
+
+
+def test_none_is_lost_when_most_of_a_cluster_are_not_ready_at_once(north):
+    north.says("Unknown", "a", "b", "c")
+    assert north.lost(MINUTE) == {}
+    north.says("True", "c")
+    assert north.lost() == {"a": False, "b": False}
+
+
+def test_none_is_lost_in_a_cluster_that_does_not_answer_or_was_not_observed(north):
+    north.says("Unknown", "a")
+    rows = Cluster.objects.filter(pk=north.row.pk)
+    rows.update(state=Cluster.State.UNKNOWN)
+    assert north.lost(MINUTE) == {}
+    rows.update(state=Cluster.State.READY)
+    assert north.lost() == {"a": False}
+    rows.update(watched_since=north.now, watched_until=north.now)
+    assert north.lost(timedelta(minutes=10)) == {}
+
+
+class Api:
+    """Of a member: one pod of the copy, which is being deleted."""
+
+    def __init__(self, node, *, leaving="2020-01-01T00:00:00Z"):
+        metadata = {"name": "llama-worker-0", "namespace": "default", "uid": "u", "deletionTimestamp": leaving}
+        self.pod, self.deleted = {"metadata": metadata, "spec": {"nodeName": node}}, []
+
+    def list(self, path, params):
+        return {"items": [self.pod]}
+
+    def delete(self, path, **options):
+        self.deleted.append((path, options))
+
+
+def withdrawn(member, node, policy=""):
+    """The work of a copy with a pod on that node."""
+    books.apply(pytorch_job("llama", workers=0, gpus=0))
+    job = books.job("llama")
+    if policy:
+        job.policy.manifest["metadata"]["annotations"] = {"convoy.dev/unreachable-cluster": policy}
+        job.policy.save(update_fields=["manifest"])
+    cluster = Cluster.objects.get(pk=member.row.pk)
+    Pod.objects.create(
+        cluster=cluster, namespace="default", name="llama-worker-0", job_uid=job.uid, attempt=1, node=node,
+        phase="Running", created_at=member.now,
+    )  # fmt: skip
+    fields = {"job_uid": job.uid, "attempt": 1, "kind": "PyTorchJob", "namespace": "default", "name": "llama"}
+    return job, Work(cluster=cluster, state=Work.State.WITHDRAWING, **fields)
+
+
+def test_pods_that_nothing_ends_are_removed_from_lost_nodes_and_the_timeline_says_so(north):
+    north.says("Unknown", "a", taints=UNREACHABLE)
+    north.lost(MINUTE)
+    (job, work), api = withdrawn(north, "a"), Api("a", leaving="2999-01-01T00:00:00Z")
+    lost_pods.remove(api, work, job, north.now)
+    assert api.deleted == [("/api/v1/namespaces/default/pods/llama-worker-0", {"uid": "u", "grace_s": 0})]
+    assert "may run there" in Event.objects.get(reason=lost_pods.REMOVED).message
+
+
+@pytest.mark.parametrize(("leaving", "count"), [("2999-01-01T00:00:00Z", 0), ("2020-01-01T00:00:00Z", 1), (None, 0)])
+def test_a_kubelet_that_is_heard_from_has_the_grace_period_to_end_them(north, leaving, count):
+    north.says("False", "a")
+    north.lost(MINUTE)
+    (job, work), api = withdrawn(north, "a"), Api("a", leaving=leaving)
+    lost_pods.remove(api, work, job, north.now)
+    assert len(api.deleted) == count
+
+
+def test_pods_on_other_nodes_are_left_to_their_kubelets(north):
+    north.says("Unknown", "a", taints=UNREACHABLE)
+    north.lost(MINUTE)
+    (job, work), api = withdrawn(north, "a"), Api("b")
+    lost_pods.remove(api, work, job, north.now)
+    assert api.deleted == []
+
+
+@pytest.mark.parametrize("policy", ["Wait", "Fence"])
+def test_a_policy_that_waits_for_clusters_waits_for_the_node_too(north, policy):
+    north.says("Unknown", "a", taints=UNREACHABLE)
+    north.lost(MINUTE)
+    (job, work), api = withdrawn(north, "a", policy), Api("a")
+    assert f"may run on a, lost, and the policy says convoy.dev/unreachable-cluster: {policy}" in lost_pods.remove(
+        api, work, job, north.now
+    )
+    assert api.deleted == []
