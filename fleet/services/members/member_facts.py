@@ -174,15 +174,13 @@ _RESIZING = (
 def _rights(apis: Apis) -> list[Right]:
     rights = [_right(verb, NODES, "capacity", essential=True) for verb in ("list", "watch")]
     rights += [_right(verb, PODS, "capacity and status", essential=True) for verb in ("list", "watch")]
+    rights.append(_right("delete", PODS, "removing pods of lost nodes, and the grace of suspended ElasticJobs"))
     rights.append(Right("get", "", "pods/log", "logs"))
     rights += [Right("create", "", f"pods/{each}", "kubectl exec and its like") for each in sorted(TUNNELED)]
     for kind in event_handlers.resources():
         if serves(apis, kind):
             rights += [_right(verb, kind, f"running {kind.kind}") for verb in _WHOLE]
     if any(serves(apis, needs.kind) for needs in event_handlers.account_needs()):
-        rights.append(
-            _right("delete", PODS, "stopping the workers of suspended ElasticJobs with the grace they ask for")
-        )
         rights.append(_right("create", ACCESS_REVIEWS, "checking the rights of masters of ElasticJobs"))
     for dependent in (CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, VOLUME_CLAIMS):
         rights += [_right(verb, dependent, "what jobs depend on") for verb in ("get", "create", "patch", "delete")]

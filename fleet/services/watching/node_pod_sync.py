@@ -159,15 +159,18 @@ class NodePodSync:
         with transaction.atomic():
             # The rows are read under the cluster's lock, so that no other process writes between reading and comparing.
             self._lock_cluster()
-            self._read_rows()
+            self._read_rows(now)
             marks = self._write_differences(now)
         self._listed_again = False
         return marks
 
-    def _read_rows(self) -> None:
+    def _read_rows(self, now: datetime) -> None:
         nodes = list(Node.objects.filter(cluster_id=self.cluster_id))
         self.ledger.remember({row.name: _node_state(row) for row in nodes})
-        self._not_ready_since = {row.name: row.not_ready_since for row in nodes if row.not_ready_since}
+        self._not_ready_since = {row.name: row.not_ready_since or now for row in nodes if not row.ready}
+        if any(not row.ready and row.not_ready_since is None for row in nodes):  # written by a former version
+            undated = Node.objects.filter(cluster_id=self.cluster_id, ready=False, not_ready_since=None)
+            undated.update(not_ready_since=now)
         pods = Pod.objects.filter(cluster_id=self.cluster_id)
         self._written = {(row.namespace, row.name): _pod_seen(row) for row in pods}
         self._touched |= self._own.keys() | self._written.keys()

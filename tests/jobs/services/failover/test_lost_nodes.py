@@ -19,6 +19,11 @@ UNREACHABLE = [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]
 MINUTE = timedelta(minutes=1)
 
 
+def manifest(node, ready, taints=()):
+    status = {"conditions": [{"type": "Ready", "status": ready}], "allocatable": {"pods": "110"}}
+    return {"metadata": {"name": node}, "spec": {"taints": list(taints)}, "status": status}
+
+
 class Member:
     """A member as its watch writes it down."""
 
@@ -35,9 +40,14 @@ class Member:
 
     def says(self, ready="True", *nodes, taints=()):
         for node in nodes:
-            status = {"conditions": [{"type": "Ready", "status": ready}], "allocatable": {"pods": "110"}}
-            manifest = {"metadata": {"name": node}, "spec": {"taints": list(taints)}, "status": status}
-            self.sync.ledger.see_node(observed.node(manifest))
+            self.sync.ledger.see_node(observed.node(manifest(node, ready, taints)))
+        self.sync.write(self.now)
+
+    def list_again(self, down):
+        """By a new watch, with one of the four nodes not ready."""
+        self.sync = NodePodSync(self.row.pk)
+        self.sync.list_nodes([observed.node(manifest(name, "Unknown" if name == down else "True")) for name in "abcd"])
+        self.sync.list_pods([])
         self.sync.write(self.now)
 
     def lost(self, after=timedelta()):
@@ -73,14 +83,19 @@ def test_a_node_that_returns_in_time_is_not_lost_and_its_next_loss_begins_anew(n
 def test_a_new_watch_goes_on_with_the_time_that_was_written(north):
     north.says("Unknown", "a")
     north.now += timedelta(seconds=20)
-    north.sync = NodePodSync(north.row.pk)
-    ready = [
-        {"metadata": {"name": name}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}} for name in "bcd"
-    ]
-    north.sync.list_nodes([observed.node(each) for each in ({"metadata": {"name": "a"}}, *ready)])
-    north.sync.list_pods([])
-    north.sync.write(north.now)
+    north.list_again(down="a")
     assert north.lost(timedelta(seconds=11)) == {"a": False}
+
+
+def test_a_node_that_a_former_version_wrote_down_counts_from_when_it_is_next_listed(north):
+    north.says("Unknown", "a")
+    Node.objects.filter(name="a").update(not_ready_since=None)
+    Node.objects.filter(name="b").update(not_ready_since=north.now)
+    north.now += MINUTE
+    north.list_again(down="a")
+    assert north.lost(timedelta(seconds=29)) == {}
+    north.says("Unknown", "b")
+    assert north.lost(timedelta(seconds=2)) == {"a": False}
 
 
 def test_none_is_lost_when_most_of_a_cluster_are_not_ready_at_once(north):
