@@ -1,4 +1,4 @@
-"""The leader of a node check: gathers the nodes, has them check each other round by round, and says what is known of each.
+"""The leader of a node check: gathers the nodes, has them check each other round by round, and sends each what is known of it.
 
 A node whose connection breaks has failed what it was to do. If not all nodes come, nothing is known of any: a pod whose image
 is still being pulled looks like one whose node is not reached.
@@ -37,9 +37,9 @@ class Leader:
             if len(self._channels) == self._nodes:
                 while groups := next_groups(self._nodes, self._results, self._rounds):
                     self._round(groups)
-                self._say(verdicts(self._nodes, self._results))
+                self._announce(verdicts(self._nodes, self._results))
             else:
-                self._say_who_came()
+                self._announce_incomplete()
         finally:
             for channel in self._channels.values():
                 channel.socket.close()
@@ -66,17 +66,17 @@ class Leader:
         """Whether nothing more is to be read of it for now."""
         try:
             channel.read()
-            said = channel.message()
-            if said is None:
+            message = channel.message()
+            if message is None:
                 return False
-            node = int(said["node"])
-            if said["key"] != self._key or not 0 <= node < self._nodes:
+            node = int(message["node"])
+            if message["key"] != self._key or not 0 <= node < self._nodes:
                 raise Ended("it is not of this gang")
-            place = str(said["host"]), int(said["port"]), max(int(said["devices"]), 1)
+            place = str(message["host"]), int(message["port"]), max(int(message["devices"]), 1)
         except (Ended, OSError, KeyError, TypeError, ValueError):
             channel.socket.close()
             return True
-        self._channels[node], self._places[node], self._have_torch[node] = channel, place, said.get("torch") is True
+        self._channels[node], self._places[node], self._have_torch[node] = channel, place, message.get("torch") is True
         return True
 
     def _round(self, groups: Sequence[tuple[int, ...]]) -> None:
@@ -117,31 +117,31 @@ class Leader:
         channel = self._channels[node]
         try:
             channel.read()
-            said = channel.message()
-            while said is not None and said.get("round") != self._rounds:
-                said = channel.message()  # of a round that was over
-            return said
+            message = channel.message()
+            while message is not None and message.get("round") != self._rounds:
+                message = channel.message()  # of a round that was over
+            return message
         except (Ended, OSError):
             return {}
 
-    def _say(self, known: Mapping[int, str]) -> None:
+    def _announce(self, known: Mapping[int, str]) -> None:
         for node, channel in self._channels.items():
             times = [result.seconds[node] for result in self._results if node in result.seconds]
-            said: dict[str, Any] = {"verdict": known[node], "rounds": self._rounds}
+            message: dict[str, Any] = {"verdict": known[node], "rounds": self._rounds}
             if times:
-                said["seconds"] = min(times)
+                message["seconds"] = min(times)
             if known[node] != OK:
-                said["message"] = _WHY[known[node]]
-            self._send_to(channel, said)
+                message["message"] = _WHY[known[node]]
+            self._send_to(channel, message)
 
-    def _say_who_came(self) -> None:
-        message = f"{len(self._channels)} of {self._nodes} nodes have come"
+    def _announce_incomplete(self) -> None:
+        reason = f"{len(self._channels)} of {self._nodes} nodes have come"
         for channel in self._channels.values():
-            self._send_to(channel, {"verdict": UNKNOWN, "message": message})
+            self._send_to(channel, {"verdict": UNKNOWN, "message": reason})
 
-    def _send_to(self, channel: Channel, said: dict[str, Any]) -> None:
+    def _send_to(self, channel: Channel, message: dict[str, Any]) -> None:
         try:
-            channel.send(said)
+            channel.send(message)
         except Ended:
             return  # it fails by itself
 

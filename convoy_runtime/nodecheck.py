@@ -1,7 +1,7 @@
 """Checks the nodes of a gang against each other before its training starts: ``python -m convoy_runtime.nodecheck``.
 
-Convoy adds it to each pod as an init container where a job asks for it. The pod whose address is the lowest leads: it says in
-each round which nodes are to check each other (`pairing`), and in the end what is known of each. Every pod writes what is known
+Convoy adds it to each pod as an init container where a job asks for it. The pod whose address is the lowest leads: it orders in
+each round which nodes are to check each other (`pairing`), and sends in the end what is known of each. Every pod writes what is known
 of its own node, as a line of its log and as its termination message, and fails if that is faulty. Where the check itself cannot
 be made, because not all pods come, the training goes on: a check must not keep from starting what would run.
 """
@@ -143,18 +143,18 @@ def _take_part(asked: argparse.Namespace, addresses: Sequence[Address], me: int,
 def _obey(
     channel: Channel, own: Member, has_torch: bool, listener: socket.socket, asked: argparse.Namespace
 ) -> dict[str, Any]:
-    """Does what the leader says until it says what is known of this node."""
+    """Checks as the leader orders, until it sends what is known of this node."""
     place = {"node": own.node, "host": own.host, "port": own.port, "devices": own.devices, "torch": has_torch}
     channel.send({"key": asked.key, **place})
     # Longer than all rounds: a leader that is gone closes the connection.
     deadline = time.monotonic() + asked.join_s + MOST_ROUNDS * (asked.check_s + MARGIN_S)
     while True:
-        said = channel.receive(deadline)
-        if "verdict" in said:
-            return {name: said[name] for name in ("verdict", "seconds", "rounds", "message") if name in said}
-        members = [Member(*each) for each in said["members"]]
-        outcome = _outcome(members, own.node, listener, said["key"], asked.check_s, by_torch=said["torch"])
-        channel.send({"round": said["round"], **outcome})
+        message = channel.receive(deadline)
+        if "verdict" in message:
+            return {name: message[name] for name in ("verdict", "seconds", "rounds", "message") if name in message}
+        members = [Member(*each) for each in message["members"]]
+        outcome = _outcome(members, own.node, listener, message["key"], asked.check_s, by_torch=message["torch"])
+        channel.send({"round": message["round"], **outcome})
 
 
 def _outcome(
@@ -171,7 +171,7 @@ def _outcome(
 
 
 def _remembered(file: Path | None) -> dict[str, Any] | None:
-    """What was said before the container was started again: the others are past their check by then."""
+    """The verdict from before the container was started again: the others are past their check by then."""
     try:
         known = json.loads(file.read_text()) if file else None
     except (OSError, ValueError):
