@@ -1,7 +1,7 @@
 """Checks the nodes of a gang against each other before its training starts: ``python -m convoy_runtime.nodecheck``.
 
-Convoy adds it to each pod as an init container where a job asks for it. The pod whose address is the lowest leads: it orders in
-each round which nodes are to check each other (`pairing`), and sends in the end what is known of each. Every pod writes what is known
+Convoy adds it to each pod as an init container where a job asks for it. The pod whose address is the lowest leads: it
+orders in each round which nodes check each other (`pairing`), and sends in the end what is known of each. Every pod writes that
 of its own node, as a line of its log and as its termination message, and fails if that is faulty. Where the check itself cannot
 be made, because not all pods come, the training goes on: a check must not keep from starting what would run.
 """
