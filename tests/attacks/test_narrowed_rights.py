@@ -27,8 +27,6 @@ from tests.fleet.builders import by_token, status_of
 from tests.support import books, quotas
 from tests.support.people import person
 
-ADA = 1
-"""Of the user."""
 TREE = "/api/v1/quota/tree/"
 
 
@@ -99,10 +97,10 @@ def test_a_log_that_is_followed_ends_when_its_reader_may_no_longer_read(monkeypa
     monkeypatch.setattr(logs, "LOOK_AGAIN_S", 0.02)
     silent, answers = Silent(), iter([True, True, False])
     log = Log(None, silent, iter(silent))  # type: ignore[arg-type]  # what a log needs of its pod and client
-    assert logs.reading.take(ADA, of_one=1, in_all=1)
+    assert logs.reading.take("ada", of_one=1, in_all=logs.READERS)
 
     async def followed() -> list[bytes]:
-        body = logs.Body(log, ADA, lambda: next(answers))
+        body = logs.Body(log, "ada", lambda: next(answers))
         body.begin()
         return [line async for line in body.follow()]
 

@@ -165,11 +165,12 @@ def test_it_loses_the_pods_of_a_node_and_gets_the_node_back(north: PAIR) -> None
 def test_it_goes_on_while_its_api_is_away(north: PAIR) -> None:
     made, client = north
     submit(client, pytorch_job())
-    expect(client, "llama", "Running")
+    names = ("llama-worker-1", "llama-worker-0", "llama-master-0")
+    until(lambda: phases(client) == dict.fromkeys(names, "Running"))
     made.disturb(parse(["away"]))
     with pytest.raises(MemberAway):
         client.list(PODS.path())
-    for name in ("llama-worker-1", "llama-worker-0", "llama-master-0"):
+    for name in names:
         assert made._manager is not None and made._manager.crash_pod(f"{NAMESPACE}/{name}", 0)
     made.disturb(parse(["back"]))
     expect(client, "llama", "Succeeded")
