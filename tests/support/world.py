@@ -153,7 +153,7 @@ class World:
         for home, member in self.members.items():
             if member._manager and on in ("", home):
                 read = partial(self.stored_pods, home)
-                self.end_pods(name, read, lambda key, ends=member._manager: ends.crash_pod(key, 0))
+                self.end_pods(name, read, partial(member._manager.crash_pod, code=0))
 
     def end_pods(self, name: str, read: Callable[[], list[dict[str, Any]]], ends: Callable[[str], bool]) -> None:
         """Those that are there now; ``ends`` ends one that runs, and says whether it did."""

@@ -14,7 +14,7 @@ JOBS = "kube-queue/max-jobs"
 LEND = "alibabacloud.com/lendlimit"
 
 
-def quota(name: str, low: Any = None, high: Any = None, *children: dict, **fields: Any) -> dict[str, Any]:
+def quota(name: str, low: Any = None, high: Any = None, *children: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """``quota("team", 4, 10)``: a number is cpu; anything else is a resource list."""
     body = {"name": name, **fields}
     for key, value in (("min", low), ("max", high)):
@@ -28,13 +28,13 @@ def manifest(root: dict[str, Any], name: str = "tree", namespace: str = "kube-sy
     return {**head, "metadata": {"name": name, "namespace": namespace}, "spec": {"root": root}}
 
 
-def tree(total: Any, *children: dict, **fields: Any) -> Tree:
+def tree(total: Any, *children: dict[str, Any], **fields: Any) -> Tree:
     reading = parse_tree(manifest(quota("root", total, total, *children, **fields)))
     assert reading.tree is not None, reading.faults
     return reading.tree
 
 
-def ledger(total: Any, *children: dict, **fields: Any) -> Ledger:
+def ledger(total: Any, *children: dict[str, Any], **fields: Any) -> Ledger:
     return Ledger.from_charges(tree(total, *children, **fields))
 
 

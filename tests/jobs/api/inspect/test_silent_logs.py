@@ -4,11 +4,12 @@ import asyncio
 
 import pytest
 
+from fleet.core.open_places import OpenPlaces
 from fleet.errors import Unavailable
 from fleet.member.streaming.following import Following
 from jobs.api.inspect import logs
 
-ADA = 1
+ADA = "ada"
 
 
 class Way:
@@ -43,6 +44,7 @@ class Answer:
 def at_once(monkeypatch):
     monkeypatch.setattr(logs, "REFUSED_WITHIN_S", 0.01)
     monkeypatch.setattr(logs, "LOOK_AGAIN_S", 0.05)
+    monkeypatch.setattr(logs, "following", OpenPlaces())
     assert logs.following.take(ADA, of_one=100, in_all=100)
 
 
