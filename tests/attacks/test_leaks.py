@@ -16,6 +16,7 @@ from django.utils import timezone
 from deploy.config.kube import application
 from fleet import consumers
 from fleet.changes import journal
+from fleet.models import Grant
 from fleet.services.authorization import access
 from jobs.models import Job
 from quotas.models import QuotaGrant
@@ -31,10 +32,12 @@ from tests.attacks.two_teams import (
     bodies,
     looks,
     member_of,
+    records_values,
     rest_paths,
     two_teams,
 )
-from tests.support.people import client_of
+from tests.support import quotas
+from tests.support.people import client_of, person
 
 BACKEND = "fleet.api.sign_in.passwords.PasswordBackend"
 NEED_A_MEMBER = ("/copy/", "/logs/", "/nodes/node/")
@@ -126,6 +129,24 @@ def test_rest_names_them_to_who_may_see_every_team_and_answers_them_every_read(
     secret = as_admin.get(f"/api/v1/jobs/{jobs[1].uid}/").json()
     assert SECRET in str(secret["preserved_state"])
     assert [copy["cluster"] for copy in secret["other_copies"]] == ["south"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "path", ["series/?metric=max,used&by=queue", "series/?metric=max&by=queue&name=root/theirs", "lending/", "shares/"]
+)
+@pytest.mark.parametrize("led", ["root/ours", "root/absent", ""])
+def test_no_report_names_a_queue_of_another_team(as_admin: Any, path: str, led: str) -> None:
+    quotas.apply_tree(
+        quotas.leaf("ours", OURS[0], **quotas.gpus(2, 4)), quotas.leaf("theirs", THEIRS[0], **quotas.gpus(2, 4))
+    )
+    records_values()
+    mal = person("mal", (Grant.Role.EDITOR, OURS[0]))
+    if led:
+        QuotaGrant.objects.create(user=mal, path=led)
+    answer = client_of(mal).get(f"/api/v1/{path}")
+    assert answer.status_code == 200 and "root/theirs" not in answer.content.decode()
+    assert "lending" in path or "root/theirs" in as_admin.get(f"/api/v1/{path}").content.decode()
 
 
 @pytest.mark.django_db

@@ -17,6 +17,8 @@ from fleet.errors import invalid
 from fleet.services.authorization import access
 from jobs.core.series.catalogue import KEPT, STEPS, Dimension
 from jobs.services.series import reading
+from quotas import queries
+from quotas.services import scopes
 
 _KINDS = {
     Dimension.FLEET: "Cluster",
@@ -80,8 +82,11 @@ class SeriesView(Guarded, APIView):
 
 
 def _visible(request: Request, by: Dimension) -> Iterable[str] | None:
-    """Clusters, models and queues are everybody's who reads the fleet; of teams one sees those whose jobs one may read."""
-    return access.visible_namespaces(request.user) if by is Dimension.TEAM else None
+    """Clusters and models are everybody's who reads the fleet; of teams one sees those one may read, and their queues."""
+    namespaces = access.visible_namespaces(request.user)
+    if by is Dimension.QUEUE and namespaces is not None:
+        return scopes.visible_paths(request.user, queries.tree())
+    return namespaces if by is Dimension.TEAM else None
 
 
 def _shown(answer: reading.Answer) -> dict[str, Any]:

@@ -37,6 +37,9 @@ class QueueShareSerializer(serializers.Serializer[Any]):
 
 class SharesSerializer(serializers.Serializer[Any]):
     half_life_s = serializers.FloatField(help_text="after so many seconds use counts half")
+    earliest = serializers.DateTimeField(
+        allow_null=True, help_text="use of deleted jobs is kept for begins from then on; null: there is no quota tree"
+    )
     times = serializers.ListField(child=serializers.FloatField(), help_text="moments, in seconds since 1970")
     results = QueueShareSerializer(many=True, help_text="every node below the root, in the order of the tree")
 
@@ -48,16 +51,16 @@ class SharesView(Guarded, APIView):
 
     @extend_schema(
         operation_id="shares",
-        parameters=tables.period_parameters(_DEFAULT),
+        parameters=tables.period_parameters(_DEFAULT, " or `earliest`, whichever is later"),
         responses={(200, "application/json"): SharesSerializer, (200, "text/csv"): OpenApiResponse(OpenApiTypes.STR)},
     )
     def get(self, request: Request) -> HttpResponseBase:
         """Of at most 92 days, by the weights of now. A caller who may not read all namespaces sees others' queues as one."""
         now = clock.now()
-        period = tables.read_period(request, _DEFAULT, now)
+        period = tables.read_period(request, _DEFAULT, now, shares.earliest(now))
         tree = queries.tree()
         if tree is None:
-            return Response(SharesSerializer({"half_life_s": 0, "times": [], "results": []}).data)
+            return Response(SharesSerializer({"half_life_s": 0, "earliest": None, "times": [], "results": []}).data)
         visible = scopes.visible_paths(request.user, tree)
         report = shares.read(tree, period.begin, period.end, now, visible)
         if period.as_csv:
@@ -70,7 +73,12 @@ class SharesView(Guarded, APIView):
             }
             for row in report.rows
         ]  # fmt: skip
-        answer = {"half_life_s": report.half_life_s, "times": report.times, "results": rows}
+        answer = {
+            "half_life_s": report.half_life_s,
+            "earliest": shares.earliest(now),
+            "times": report.times,
+            "results": rows,
+        }
         return Response(SharesSerializer(answer).data)
 
 

@@ -41,8 +41,8 @@ def parameters(owners: type[StrEnum], default: timedelta) -> list[OpenApiParamet
     return [OpenApiParameter("by", str, enum=[*owners], description=by), *period_parameters(default)]
 
 
-def period_parameters(default: timedelta) -> list[OpenApiParameter]:
-    days = f"ISO 8601; default: {default.days} days before `to`"
+def period_parameters(default: timedelta, or_else: str = "") -> list[OpenApiParameter]:
+    days = f"ISO 8601; default: {default.days} days before `to`{or_else}"
     return [
         OpenApiParameter("from", OpenApiTypes.DATETIME, description=days),
         OpenApiParameter("to", OpenApiTypes.DATETIME, description="ISO 8601; default: now"),
@@ -59,14 +59,18 @@ def read(request: Request, owners: type[OwnerT], default: timedelta, now: dateti
     return Asked(owners(by), period.begin, period.end, period.as_csv)
 
 
-def read_period(request: Request, default: timedelta, now: datetime) -> Period:
-    """The time that the query asks for, and whether as a file. Raises `InvalidInput`."""
+def read_period(request: Request, default: timedelta, now: datetime, earliest: datetime | None = None) -> Period:
+    """The time that the query asks for, and whether as a file. Raises `InvalidInput`.
+
+    Without a begin it is no longer than `default`, and not before the earliest that the report has.
+    """
     params = request.query_params
     form = params.get("form") or "json"
     if form not in _FORMS:
         raise invalid("form", "must be json or csv")
     end = moment(params, "to") or now
-    return Period(moment(params, "from") or end - default, end, form == "csv")
+    usual = end - default if earliest is None or earliest >= end else max(end - default, earliest)
+    return Period(moment(params, "from") or usual, end, form == "csv")
 
 
 def as_csv(header: list[str], rows: Iterable[Iterable[Any]], filename: str) -> HttpResponse:

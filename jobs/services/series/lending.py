@@ -23,6 +23,12 @@ LONGEST = timedelta(days=31)
 MOST_SPANS = 100_000
 MOST_TREES = 500
 """Changes of the tree, and of its windows, in one answer."""
+MOST_NODES = 100_000
+"""Of all these trees together."""
+MOST_STEPS = 5_000_000
+"""Of the counting: a change of use is a step for each child of the nodes above it, and for each pair of them that lends."""
+MOST_FLOWS = 10_000
+"""Pairs of a lender and a borrower in one answer."""
 Era = tuple[int, Sequence[Family]]
 
 
@@ -38,11 +44,17 @@ def read(begin: datetime, end: datetime, now: datetime, visible: Collection[str]
     """``visible`` are the paths that the reader may see, None: all. What is between two others is left out."""
     periods.check(begin, end, LONGEST)
     until = max(begin, min(end, now))
-    spans = periods.bounded(usage_spans.between(begin, until, now, None), MOST_SPANS, "spans")
+    spans = periods.bounded(usage_spans.of_attempts(begin, until, now), MOST_SPANS, "spans")
     bounds = periods.milliseconds(begin), periods.milliseconds(until)
     changes = [change for span in spans if span.number and span.gpus and span.leaf for change in _changes(span)]
     eras = list(periods.bounded(_eras(begin, until), MOST_TREES, "changes of the quota tree"))
-    sums = lending.add_up(eras, changes, bounds[1])
+    try:
+        sums = lending.add_up(eras, changes, bounds[1], MOST_STEPS)
+    except lending.TooMuchWork:
+        detail = f"has more changes of use, in so large a tree, than one answer counts ({MOST_STEPS} steps) until to"
+        raise invalid("from", f"{detail}: choose a later from") from None
+    if len(sums) > MOST_FLOWS:
+        raise invalid("from", f"has more than {MOST_FLOWS} pairs of lender and borrower until to: choose a later from")
     rows = sorted(_folded(sums, visible).items(), key=lambda row: (-row[1], row[0]))
     gaps = [since for since, families in eras if not families]
     ends = {since: following[0] for (since, _), following in zip(eras, [*eras[1:], (bounds[1], ())], strict=True)}
@@ -59,14 +71,31 @@ def _eras(begin: datetime, end: datetime) -> Iterator[Era]:
     if len(rows) > MOST_TREES:
         raise invalid("from", f"has more than {MOST_TREES} changes of the quota tree until to: choose a later from")
     first = queries.revisions().filter(at__lte=begin).first()
+    nodes = 0
     saved = [(begin, first.manifest if first else None), *((row.at, row.manifest) for row in rows)]
     for number, (since, manifest) in enumerate(saved):
         until = saved[number + 1][0] if number + 1 < len(saved) else end
         tree = parsing.parse_tree(manifest).tree if manifest else None
-        openings = windows.openings(tree.nodes, since, until) if tree else []
-        edges = {edge for opening in openings for edge in (opening.begin, opening.end) if since < edge < until}
-        for at in (since, *sorted(edges)):
+        for at in (since, *_edges(tree, since, until)):
+            nodes += len(tree.nodes) if tree else 0
+            if nodes > MOST_NODES:
+                raise invalid(
+                    "from", f"has more than {MOST_NODES} nodes in the quota trees until to: choose a later from"
+                )
             yield periods.milliseconds(at), _families(window_trees.at(tree, at)) if tree else ()
+
+
+def _edges(tree: Tree | None, since: datetime, until: datetime) -> list[datetime]:
+    """When windows open and close within a time, in order."""
+    edges: set[datetime] = set()
+    openings = windows.each_opening(tree.nodes, since, until) if tree else ()
+    for opening in periods.bounded(openings, MOST_NODES, "openings of windows"):
+        edges.update(edge for edge in (opening.begin, opening.end) if since < edge < until)
+        if len(edges) > MOST_TREES:
+            raise invalid(
+                "from", f"has more than {MOST_TREES} openings and closings of windows until to: choose a later from"
+            )
+    return sorted(edges)
 
 
 def _families(tree: Tree) -> list[Family]:

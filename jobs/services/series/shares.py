@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
+from fleet.errors import invalid
+from jobs.services.lifecycle.accounting import deleted_use
 from jobs.services.scheduling.demand import use
 from jobs.services.series import periods
 from quotas.core.queues import recent_use
@@ -20,6 +22,7 @@ LONGEST = timedelta(days=92)
 MOST_ATTEMPTS = 100_000
 """Counted for one answer."""
 STEPS = 48
+_ASKS_AGAIN = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,19 @@ class Report:
     rows: Sequence[Share]
 
 
+def earliest(now: datetime) -> datetime:
+    """The earliest begin, which remains possible while a caller asks again."""
+    return (deleted_use.reported_since(now) + _ASKS_AGAIN).replace(microsecond=0)
+
+
 def read(tree: Tree, begin: datetime, end: datetime, now: datetime, visible: Collection[str] | None) -> Report:
     """``visible`` are the paths that the reader may see, None: all."""
     periods.check(begin, end, LONGEST)
+    if begin < deleted_use.reported_since(now):
+        raise invalid(
+            "from",
+            f"is {begin:%FT%TZ}, and use of deleted jobs is not kept so far back: {earliest(now):%FT%TZ} is the earliest",
+        )
     until = max(begin, min(end, now))
     first, length = begin.timestamp(), (until - begin).total_seconds()
     times = [first + length * place / STEPS for place in range(STEPS + 1)]

@@ -34,6 +34,10 @@ class Family:
     """The min of each child by its path."""
 
 
+class TooMuchWork(Exception):
+    """More steps than the caller has time for: a step is one child, or one pair of lender and borrower, looked at once."""
+
+
 Change = tuple[int, str, int]
 """When, at which leaf, and how much more is used there."""
 
@@ -66,8 +70,12 @@ def flows(family: Family, used: Mapping[str, int], lent: Mapping[str, int], beyo
 class Lending:
     """Amounts lent times how long, while use changes. Only the families that a change reaches are computed again."""
 
-    def __init__(self, families: Sequence[Family], used: Mapping[str, int], begin: int) -> None:
-        """``families``: parents before their children. ``used``: by leaf; others than the tree's count nowhere."""
+    def __init__(self, families: Sequence[Family], used: Mapping[str, int], begin: int, steps: int) -> None:
+        """``families``: parents before their children. ``used``: by leaf; others than the tree's count nowhere.
+
+        Raises `TooMuchWork` here or later, when all of it together takes more steps.
+        """
+        self.steps_left = steps
         self._families = {family.path: family for family in families}
         self._order = {family.path: number for number, family in enumerate(families)}
         self._parent = {child: family.path for family in families for child in family.children}
@@ -106,6 +114,9 @@ class Lending:
         family, beyond = self._families[path], self._lent[path]
         lent = lent_by_child(family, self._used, beyond)
         self._flows[path] = flows(family, self._used, lent, beyond)
+        self.steps_left -= len(family.children) + len(self._flows[path])
+        if self.steps_left < 0:
+            raise TooMuchWork
         differ = {child for child, amount in lent.items() if amount != self._lent[child]}
         self._lent |= lent
         return differ & self._families.keys()
@@ -117,8 +128,13 @@ class Lending:
         self._since[path] = at
 
 
-def add_up(eras: Sequence[tuple[int, Sequence[Family]]], changes: Iterable[Change], end: int) -> dict[Flow, float]:
-    """From the first era's begin to ``end``: an era has the families it begins with. Earlier changes are its use at first."""
+def add_up(
+    eras: Sequence[tuple[int, Sequence[Family]]], changes: Iterable[Change], end: int, steps: int
+) -> dict[Flow, float]:
+    """From the first era's begin to ``end``: an era has the families it begins with. Earlier changes are its use at first.
+
+    Raises `TooMuchWork` where that takes more steps.
+    """
     sums: dict[Flow, float] = defaultdict(float)
     used: dict[str, int] = defaultdict(int)
     ordered = [(at, list(of)) for at, of in groupby(sorted(changes), key=itemgetter(0)) if at < end]
@@ -128,13 +144,14 @@ def add_up(eras: Sequence[tuple[int, Sequence[Family]]], changes: Iterable[Chang
         while place < len(ordered) and ordered[place][0] <= begin:
             _apply(used, ordered[place][1])
             place += 1
-        lending = Lending(families, used, begin)
+        lending = Lending(families, used, begin, steps)
         while place < len(ordered) and ordered[place][0] < until:
             at, of = ordered[place]
             lending.change(at, [(leaf, amount) for leaf, amount in _apply(used, of).items() if amount])
             place += 1
         for flow, amount in lending.close(until).items():
             sums[flow] += amount
+        steps = lending.steps_left
     return dict(sums)
 
 

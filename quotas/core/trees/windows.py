@@ -80,12 +80,15 @@ class Node(Protocol):
 
 def openings(nodes: Iterable[Node], since: datetime, until: datetime) -> list[Opening]:
     """All openings that touch a time, in the order of the nodes and their windows."""
-    return [
-        Opening(node.path, number, window, begin, end)
-        for node in nodes
-        for number, window in enumerate(node.windows)
-        for begin, end in window.between(since, until)
-    ]
+    return list(each_opening(nodes, since, until))
+
+
+def each_opening(nodes: Iterable[Node], since: datetime, until: datetime) -> Iterator[Opening]:
+    """The same one by one: of a long time there may be more than a caller wants to hold."""
+    for node in nodes:
+        for number, window in enumerate(node.windows):
+            for begin, end in window.between(since, until):
+                yield Opening(node.path, number, window, begin, end)
 
 
 def open_at(nodes: Iterable[Node], now: datetime) -> list[Opening]:

@@ -5162,6 +5162,11 @@ export interface components {
              * @description after so many seconds use counts half
              */
             half_life_s: number;
+            /**
+             * Format: date-time
+             * @description use of deleted jobs is kept for begins from then on; null: there is no quota tree
+             */
+            earliest: string | null;
             /** @description moments, in seconds since 1970 */
             times: number[];
             /** @description every node below the root, in the order of the tree */
@@ -8521,7 +8526,7 @@ export interface operations {
             query?: {
                 /** @description default: json */
                 form?: "csv" | "json";
-                /** @description ISO 8601; default: 7 days before `to` */
+                /** @description ISO 8601; default: 7 days before `to` or `earliest`, whichever is later */
                 from?: string;
                 /** @description ISO 8601; default: now */
                 to?: string;

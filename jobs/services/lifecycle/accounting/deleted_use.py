@@ -10,6 +10,8 @@ from quotas.core.accounts.budget_accounts import begin_of_longest
 
 COUNTS_HALF_LIVES = 16
 """Use that is older counts less than a sixty-thousandth, and is forgotten."""
+REPORTED_HALF_LIVES = COUNTS_HALF_LIVES // 2
+"""So far back use can be added up as it counted then: what is forgotten by now counted less than a 256th at that time."""
 
 
 def keep(job: Job, now: datetime) -> None:
@@ -33,6 +35,11 @@ def keep(job: Job, now: datetime) -> None:
         ],
         ignore_conflicts=True,
     )
+
+
+def reported_since(now: datetime) -> datetime:
+    """The earliest moment of which it is still known how much use counted."""
+    return now - timedelta(seconds=REPORTED_HALF_LIVES * settings.CONVOY_CYCLE.share_half_life_s)
 
 
 def forget(now: datetime) -> None:

@@ -64,18 +64,33 @@ def between(begin: datetime, end: datetime, now: datetime, namespaces: Collectio
 
     A job that is settled between the queries is in both, and counts once.
     """
-    touching = Q(finished_at=None) | Q(finished_at__gt=begin)
-    rows = Job.objects.filter(touching, accounted=False, created_at__lt=end)
-    appended = UsageSpan.objects.filter(end__gt=begin, begin__lt=end)
+    rows, appended = _unsettled(begin, end), UsageSpan.objects.all()
     if namespaces is not None:
         rows, appended = rows.filter(namespace__in=namespaces), appended.filter(namespace__in=namespaces)
+    yield from _both(rows, appended, begin, end, now)
+
+
+def _unsettled(begin: datetime, end: datetime) -> QuerySet[Job]:
+    touching = Q(finished_at=None) | Q(finished_at__gt=begin)
+    return Job.objects.filter(touching, accounted=False, created_at__lt=end)
+
+
+def _both(
+    rows: QuerySet[Job], appended: QuerySet[UsageSpan], begin: datetime, end: datetime, now: datetime
+) -> Iterator[Span]:
     seen: set[str] = set()
     pks = list(rows.order_by("pk").values_list("pk", flat=True))
     for start in range(0, len(pks), _CHUNK):
         for span in derive(Job.objects.filter(pk__in=pks[start : start + _CHUNK]), now):
             seen.add(span.job)
             yield span
-    yield from (span for span in _read(appended) if span.job not in seen)
+    yield from (span for span in _read(appended.filter(end__gt=begin, begin__lt=end)) if span.job not in seen)
+
+
+def of_attempts(begin: datetime, end: datetime, now: datetime) -> Iterator[Span]:
+    """The same of all namespaces without what waiting jobs have, of which there may be many more: those are not read."""
+    ran = Exists(Attempt.objects.filter(job=OuterRef("pk"), placed_at__lt=end))
+    yield from _both(_unsettled(begin, end).filter(ran), UsageSpan.objects.filter(number__gt=0), begin, end, now)
 
 
 def appended_before(jobs: Sequence[str], at: datetime) -> Iterator[Span]:

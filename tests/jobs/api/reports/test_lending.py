@@ -3,16 +3,19 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from fleet.db import clock
 from fleet.models import Cluster
 from jobs.models import Job
 from jobs.services.failover import failover
 from jobs.services.scheduling.demand import use
+from jobs.services.series import lending
 from quotas.models import QuotaRevision
 from tests.jobs.services.series.builders import a_run, moment
 from tests.support.books import a_cluster
@@ -33,8 +36,9 @@ def ran(cluster: Cluster, count: int, *times: float, **fields: str) -> None:
 
 
 @pytest.fixture
-def busy(db) -> Cluster:
+def busy(db, monkeypatch) -> Cluster:
     """llm is promised 6 of 8 GPUs, speech 2; speech uses 5 for 4 hours, in the last two of which llm uses 4."""
+    monkeypatch.setattr(clock, "now", lambda: then(9 * HOUR))
     north = a_cluster("north", gpus=8)
     total = {GPU: 8}
     apply_tree(leaf("llm", "vision", **gpus(6, 8), **WEIGHT), leaf("speech", "speech", **gpus(2, 8)), total=total)
@@ -111,6 +115,18 @@ def test_shares_of_now_are_those_that_the_scheduler_goes_by_also_of_deleted_jobs
     assert answer["times"][-1] - answer["times"][0] == 8 * HOUR
 
 
+def test_use_that_is_kept_no_more_is_no_share_of_nothing(as_admin, busy, settings):
+    settings.CONVOY_CYCLE = replace(settings.CONVOY_CYCLE, share_half_life_s=HOUR)
+    refused = as_admin.get("/api/v1/shares/", {"from": then(0).isoformat(), "to": then(8 * HOUR).isoformat()})
+    assert refused.status_code == 422
+    assert [fault["field"] for fault in refused.json()["errors"]] == ["from"]
+    assert f"is {then(0):%FT%TZ}" in refused.content.decode()
+    usual = as_admin.get("/api/v1/shares/").json()
+    assert usual["earliest"] in refused.content.decode()
+    assert usual["times"][0] == datetime.fromisoformat(usual["earliest"]).timestamp() == then(2 * HOUR).timestamp()
+    assert asked(as_admin, "shares", **{"from": usual["earliest"]})["times"][0] == usual["times"][0]
+
+
 def test_both_cost_a_fixed_number_of_queries(as_admin, busy):
     def cost(report: str) -> int:
         with CaptureQueriesContext(connection) as queries:
@@ -123,6 +139,43 @@ def test_both_cost_a_fixed_number_of_queries(as_admin, busy):
         ran(busy, 1, HOUR, HOUR, 2 * HOUR, leaf="root/llm")
     assert (cost("lending"), cost("shares")) == few
     assert few[0] <= 16 and few[1] <= 8
+
+
+def refusal(client) -> str:
+    answer = client.get("/api/v1/lending/", {"from": then(0).isoformat(), "to": then(8 * HOUR).isoformat()})
+    assert (answer.status_code, [fault["field"] for fault in answer.json()["errors"]]) == (422, ["from"])
+    return answer.content.decode()
+
+
+@pytest.mark.parametrize("most", ["MOST_SPANS", "MOST_STEPS", "MOST_NODES", "MOST_FLOWS"])
+def test_lending_that_takes_too_long_to_count_is_refused_with_the_remedy(as_admin, busy, monkeypatch, most):
+    monkeypatch.setattr(lending, most, 1)
+    assert "choose a later from" in refusal(as_admin)
+
+
+def test_a_window_that_opens_more_often_than_one_answer_counts_is_refused(as_admin, busy, monkeypatch):
+    monkeypatch.setattr(lending, "MOST_TREES", 10)
+    each = {"cron": "0 * * * *", "duration": "30m", "min": {GPU: 6}}
+    apply_tree(leaf("llm", "vision", **gpus(4, 8), attributes={"windows": json.dumps([each])}), total={GPU: 8})
+    QuotaRevision.objects.update(at=then(-2 * HOUR))
+    assert "openings and closings of windows" in refusal(as_admin)
+
+
+def test_lending_reads_nothing_of_jobs_that_only_waited(as_admin, busy, monkeypatch):
+    with CaptureQueriesContext(connection) as before:
+        answer = asked(as_admin, "lending")
+    waiting = [
+        Job(
+            kind="Job", api_version="batch/v1", namespace="vision", name=f"waits-{number}", manifest={}, roles=[], gpus=1,
+            leaf="root/llm", created_at=then(0), queued_at=then(0), state="Queued", total={},
+        )
+        for number in range(600)
+    ]  # fmt: skip
+    Job.objects.bulk_create(waiting)
+    monkeypatch.setattr(lending, "MOST_SPANS", 10)
+    with CaptureQueriesContext(connection) as after:
+        assert asked(as_admin, "lending") == answer
+    assert len(after) <= len(before)
 
 
 def test_a_time_beyond_what_one_answer_covers_is_refused(as_admin, busy):

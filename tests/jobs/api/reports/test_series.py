@@ -42,9 +42,9 @@ def test_it_answers_one_value_for_each_step(as_viewer, busy):
     }  # fmt: skip
 
 
-def test_it_answers_for_a_queue_what_its_quota_was(as_viewer, busy):
+def test_it_answers_for_a_queue_what_its_quota_was(as_editor, busy):
     params = asked(metric="min,max,charged,borrowed", by="queue", name="root/vision")
-    series = as_viewer.get(URL, params).json()["series"]
+    series = as_editor.get(URL, params).json()["series"]
     assert {each["metric"]: each["values"] for each in series} == {
         "min": [4, 4], "max": [8, 8], "charged": [0, 0], "borrowed": [0, 0],
     }  # fmt: skip
@@ -57,6 +57,14 @@ def test_an_editor_of_a_namespace_sees_no_other_team(as_editor, as_viewer, as_ad
     assert teams(as_admin) == ["speech", "vision"]
     assert (teams(as_editor), teams(as_viewer)) == (["vision"], ["speech"])
     assert teams(as_editor, name="speech") == [] == teams(as_editor, name="nobody")
+
+
+def test_a_queue_of_another_team_is_not_in_the_answer(as_editor, as_viewer, as_admin, busy):
+    def queues(client, **params):
+        return [each["name"] for each in client.get(URL, asked(metric="max", by="queue", **params)).json()["series"]]
+
+    assert queues(as_admin) == queues(as_editor) == ["root", "root/vision"]
+    assert queues(as_viewer) == [] == queues(as_viewer, name="root/vision")
 
 
 def test_a_token_for_another_kind_reads_no_queue(admin, busy):

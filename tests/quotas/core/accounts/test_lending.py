@@ -12,6 +12,7 @@ from quotas.core.trees.tree import Tree
 from quotas.services import usage
 from tests.quotas.core.builders import quota, tree
 
+PLENTY = 10**9
 LEAVES = ("root/a/x", "root/a/y", "root/b", "root/c")
 
 
@@ -35,7 +36,7 @@ def a_tree(rng: Random) -> Tree:
 
 def test_a_borrower_takes_from_what_no_min_contains_first_and_then_from_each_lender_in_proportion():
     whole = tree(12, quota("a", 6, 12), quota("b", 3, 12), quota("c", 1, 12))
-    sums = lending.add_up([(0, families(whole))], [(0, "root/c", 9000)], 10)
+    sums = lending.add_up([(0, families(whole))], [(0, "root/c", 9000)], 10, PLENTY)
     assert sums == {
         Flow("root", "root", "root/c"): 20_000, Flow("root", "root/a", "root/c"): 40_000,
         Flow("root", "root/b", "root/c"): 20_000,
@@ -44,7 +45,7 @@ def test_a_borrower_takes_from_what_no_min_contains_first_and_then_from_each_len
 
 def test_what_a_child_lends_beyond_its_parent_is_the_parents_loan():
     whole = tree(10, quota("a", 6, 10, quota("x", 4, 10), quota("y", 2, 10)), quota("b", 4, 10))
-    sums = lending.add_up([(0, families(whole))], [(0, "root/b", 7000), (0, "root/a/y", 2000)], 1)
+    sums = lending.add_up([(0, families(whole))], [(0, "root/b", 7000), (0, "root/a/y", 2000)], 1, PLENTY)
     assert sums == {Flow("root", "root/a", "root/b"): 3000, Flow("root/a", "root/a/x", "root/a"): 3000}
 
 
@@ -69,10 +70,18 @@ def test_rows_and_columns_are_what_is_lent_and_borrowed_at_each_moment(seed):
         for path, amounts in usage.usage_by_path(now, charges, ()).items():
             lent[path] += amounts["cpu"].lent
             borrowed[path] += amounts["cpu"].borrowed
-    sums = lending.add_up([(at, families(of)) for at, of in trees], changes, 80)
+    sums = lending.add_up([(at, families(of)) for at, of in trees], changes, 80, PLENTY)
     for path in trees[0][1].by_path.keys() - {"root"}:
         parent = path.rpartition("/")[0]
         assert sum(v for k, v in sums.items() if (k.parent, k.lender) == (parent, path)) == pytest.approx(lent[path])
         assert sum(v for k, v in sums.items() if (k.parent, k.borrower) == (parent, path)) == pytest.approx(
             borrowed[path]
         )
+
+
+def test_counting_ends_at_the_steps_that_the_caller_has_time_for_however_wide_the_tree_is():
+    wide = tree(400, *(quota(f"q{number}", 1, 400) for number in range(200)))
+    changes = [(at, f"root/q{at % 100}", 2000) for at in range(1, 1000)]
+    with pytest.raises(lending.TooMuchWork):
+        lending.add_up([(0, families(wide))], changes, 1000, 100_000)
+    assert lending.add_up([(0, families(wide))], changes[:5], 1000, 100_000)
