@@ -14,7 +14,7 @@ import { useWords } from './useWords.ts';
 import classes from './Report.module.css';
 
 export function ShareHistory({ chosen }: { chosen: Chosen }) {
-  const { t } = useWords();
+  const { t, time } = useWords();
   const query = useQuery(sharesQuery(chosen));
   const [stated, setParent] = useState('');
   const parents = query.data ? parentsOf(query.data.results) : [];
@@ -24,13 +24,18 @@ export function ShareHistory({ chosen }: { chosen: Chosen }) {
       {parents.length > 1 && (
         <Choice label={t('reports.below')} value={parent} values={parents.map((value) => ({ value, label: t('reports.childrenOf', { name: value }) }))} onChange={setParent} />
       )}
-      <Files paths={[{ form: 'CSV', path: filePath('shares', chosen, '', 'csv') }]} />
+      {query.data && <Files paths={[{ form: 'CSV', path: filePath('shares', chosen, '', 'csv', query.data.bounds) }]} />}
     </>
   );
   return (
     <Report title={t('reports.shares')} about={t('reports.sharesAbout')} controls={controls}>
       <States query={query} isEmpty={({ results }) => results.length === 0} empty={t('reports.noTree')} height={320}>
-        {(answer) => <History answer={answer} parent={parent} stale={query.isPlaceholderData} />}
+        {(answer) => (
+          <>
+            <History answer={answer} parent={parent} stale={query.isPlaceholderData} />
+            {answer.bounds.from === answer.earliest && <p className="cv-soft">{t('reports.sharesSince', { time: time(answer.earliest) })}</p>}
+          </>
+        )}
       </States>
     </Report>
   );

@@ -33,6 +33,20 @@ export function boundsOf({ period, month }: Chosen, now: number): Bounds {
   return end > now ? { from } : { from, to: new Date(end).toISOString() };
 }
 
+const DAY_MS = 24 * HOUR_MS;
+
+/** After how many milliseconds a report is asked for again; false: its time is over. */
+export function againAfter({ from, to }: Bounds, now: number): number | false {
+  if (to !== undefined && Date.parse(to) <= now) return false;
+  return now - Date.parse(from) <= DAY_MS ? 60_000 : 600_000;
+}
+
+/** The part of a time that the server has kept; null: nothing of it. */
+export function heldBounds(bounds: Bounds, earliest: string | null): Bounds | null {
+  if (earliest === null || (bounds.to !== undefined && Date.parse(bounds.to) <= Date.parse(earliest))) return null;
+  return Date.parse(bounds.from) < Date.parse(earliest) ? { ...bounds, from: earliest } : bounds;
+}
+
 /** The steps of values over time that fit the period, the finest first. */
 export function stepsOf({ period }: Chosen): number[] {
   return period === '24h' ? [MINUTE_S, HOUR_S] : [HOUR_S];

@@ -1,11 +1,10 @@
-/** What the reports ask the server. The time until now is asked for again every minute. */
+/** What the reports ask the server, and when again: what is over does not change. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
+import { Problem } from '../api/problem.ts';
 import type { AccountingAnswer, Goodput, Lending, Series, Shares, Waits } from '../api/types.ts';
-import { boundsOf, type Chosen, stepsOf } from './period.ts';
-
-const AGAIN_MS = 60_000;
+import { againAfter, type Bounds, boundsOf, type Chosen, heldBounds, stepsOf } from './period.ts';
 
 export const OWNERS = ['team', 'user', 'model', 'queue', 'cluster', 'month'] as const;
 export const WAITERS = ['queue', 'reason', 'team', 'model'] as const;
@@ -16,15 +15,17 @@ export type Waiter = (typeof WAITERS)[number];
 export type Loser = (typeof LOSERS)[number];
 
 /** Where a report is, as a file for a spreadsheet or for a program. */
-export function filePath(report: string, chosen: Chosen, by: string, form: 'csv' | 'json'): string {
-  return `/api/v1/${report}/?${new URLSearchParams({ ...(by ? { by } : {}), ...boundsOf(chosen, Date.now()), form })}`;
+export function filePath(report: string, chosen: Chosen, by: string, form: 'csv' | 'json', bounds: Bounds = boundsOf(chosen, Date.now())): string {
+  return `/api/v1/${report}/?${new URLSearchParams({ ...(by ? { by } : {}), ...bounds, form })}`;
 }
+
+const again = (chosen: Chosen) => () => againAfter(boundsOf(chosen, Date.now()), Date.now());
 
 function report<Answer>(name: string, chosen: Chosen, by?: string) {
   return queryOptions({
     queryKey: ['series', name, by, chosen],
     queryFn: ({ signal }) => api.get<Answer>(`${name}/`, { query: { by, ...boundsOf(chosen, Date.now()) }, signal }),
-    refetchInterval: AGAIN_MS,
+    refetchInterval: again(chosen),
     placeholderData: keepPreviousData,
   });
 }
@@ -32,7 +33,27 @@ function report<Answer>(name: string, chosen: Chosen, by?: string) {
 export const accountingQuery = (chosen: Chosen, by: Owner) => report<AccountingAnswer>('accounting', chosen, by);
 export const waitsQuery = (chosen: Chosen, by: Waiter) => report<Waits>('waits', chosen, by);
 export const lendingQuery = (chosen: Chosen) => report<Lending>('lending', chosen);
-export const sharesQuery = (chosen: Chosen) => report<Shares>('shares', chosen);
+
+/** Of the part of the period of which use is kept. Where it ends before, the server's refusal says what is possible. */
+export function sharesQuery(chosen: Chosen) {
+  return queryOptions({
+    queryKey: ['series', 'shares', undefined, chosen],
+    queryFn: async ({ signal }): Promise<Shares & { bounds: Bounds }> => {
+      const bounds = boundsOf(chosen, Date.now());
+      const ask = (query: Partial<Bounds>) => api.get<Shares>('shares/', { query: { ...query }, signal });
+      try {
+        return { ...(await ask(bounds)), bounds };
+      } catch (error) {
+        if (!(error instanceof Problem && error.fields.some(({ field }) => field === 'from'))) throw error;
+        const held = heldBounds(bounds, (await ask({})).earliest);
+        if (!held) throw error;
+        return { ...(await ask(held)), bounds: held };
+      }
+    },
+    refetchInterval: again(chosen),
+    placeholderData: keepPreviousData,
+  });
+}
 export const goodputQuery = (chosen: Chosen, by: Loser | 'fleet') => report<Goodput>('goodput', chosen, by);
 
 /** GPUs by queue or model over time, in the finest step in which all of them fit into one answer. */
@@ -46,7 +67,7 @@ export function allocationQuery(chosen: Chosen, by: 'queue' | 'model') {
       const answer = await ask(finest);
       return answer.is_cut && coarser ? ask(coarser) : answer;
     },
-    refetchInterval: AGAIN_MS,
+    refetchInterval: again(chosen),
     placeholderData: keepPreviousData,
   });
 }

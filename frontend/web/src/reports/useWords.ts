@@ -18,6 +18,7 @@ export function useWords() {
     money: (value: number) => money.format(value),
     percent: (value: number | null) => or(value, (known) => percent.format(known)),
     duration: (seconds: number | null) => or(seconds, (known) => formatDuration(known, i18n.language)),
+    time: (at: string) => new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at)),
     count: (value: number) => hours.format(value),
   };
 }
