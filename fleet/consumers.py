@@ -35,6 +35,8 @@ PING_S = 15.0
 FOLLOW_S = 0.25
 LONGEST_MESSAGE = 4096
 RESUME_LIMIT = 5000
+RESUME_S = 60.0
+"""In which a client has to take what it missed; one that is slower is closed, and comes again."""
 TURN = 50
 """Changes that are looked at before what else the process has to do gets its turn."""
 BEARER = "convoy.bearer."
@@ -153,10 +155,15 @@ class ChangesConsumer(AsyncWebsocketConsumer):
         if since is None:
             return
         missed = await database_sync_to_async(_missed)(since)
-        if missed is None:
-            await self.send(json.dumps({"type": "reset"}))
-        else:
-            await self.send_changes(missed)
+        leave_seat()  # from here on it waits for its client alone
+        try:
+            async with asyncio.timeout(RESUME_S):
+                if missed is None:
+                    await self.send(json.dumps({"type": "reset"}))
+                else:
+                    await self.send_changes(missed)
+        except TimeoutError:
+            await self.close(AWAY)
 
     async def _who(self) -> Any:
         """The user now, with the namespaces this user may read now; None when the socket has to go."""

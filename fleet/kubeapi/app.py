@@ -3,6 +3,7 @@
 Everything that touches the database runs in threads of a pool; watches stay on the event loop and share one follower.
 """
 
+import asyncio
 import logging
 import secrets
 from collections import Counter
@@ -38,7 +39,8 @@ from fleet.kubeapi.objects.metrics import Metrics
 from fleet.kubeapi.pod_streams import PodStreams
 from fleet.kubeapi.proxy import Proxy
 from fleet.limits.callers import USERS
-from fleet.limits.seats import leave_seat
+from fleet.limits.seats import lend_seat, take_seat_again
+from fleet.models.encrypted import SecretUnreadable
 from fleet.services.auditing import refused_sign_ins
 from fleet.services.auditing.refused_sign_ins import Refusal
 from fleet.services.authorization import access
@@ -67,7 +69,16 @@ class Application(Server[Kind]):
         self._pod_streams = PodStreams(self.run, self.authenticate)
 
     async def run(self, work: Callable[..., Any], *args: Any) -> Any:
-        return await sync_to_async(_with_database, thread_sensitive=False, executor=self._threads)(work, *args)
+        await take_seat_again()
+        in_thread = sync_to_async(_with_database, thread_sensitive=False, executor=self._threads)
+        result = asyncio.ensure_future(in_thread(work, *args))
+        try:
+            return await asyncio.shield(result)
+        except asyncio.CancelledError:
+            # The reader left, but a thread cannot be stopped: the request keeps its seat until it ends, or those who ask and
+            # leave would use more threads than there are seats.
+            await asyncio.wait({result})
+            raise
 
     def authenticate(self, request: Request) -> Any:
         try:
@@ -112,6 +123,9 @@ class Application(Server[Kind]):
             self._watches[user.pk] -= 1
             if not self._watches[user.pk]:
                 del self._watches[user.pk]
+
+    def waits(self) -> None:
+        lend_seat()
 
     def perform(self, request: Request, target: Target, user: Any) -> Answer:
         """A list of events has those that members have of the fleet's objects; they are asked before rows are read."""
@@ -165,7 +179,6 @@ class Application(Server[Kind]):
 
     async def watch(self, options: WatchOptions, frame: Frame) -> Opening:
         opening = await watching.begin(options, frame, self._feed, self.run)
-        leave_seat()
         if not isinstance(options.kind, Events):
             return opening
         question = _question(options.namespaces, options.selection.exact)
@@ -204,6 +217,9 @@ class Application(Server[Kind]):
             case OperationalError() | InterfaceError():
                 log.warning("request %s: %s: the database is busy: %s", ident, line, error)
                 return KubeError(503, "the database is busy: try again", details={"retryAfterSeconds": 1})
+            case SecretUnreadable():
+                log.error("request %s: %s: %s", ident, line, error)
+                return KubeError(500, str(error))
             case DataError():
                 log.warning("request %s: %s: %s", ident, line, error)
                 return KubeError(400, "the request holds a value the database cannot keep")

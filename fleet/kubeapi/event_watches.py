@@ -5,7 +5,7 @@ before is not known here: an event that was last seen shortly before the watch b
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -40,8 +40,11 @@ class WithMembers(Changes):
     def error(self) -> KubeError | None:
         return self._inner.error()
 
-    def take(self) -> tuple[list[Event], int]:
-        events, version = self._inner.take()
+    def missed(self) -> AsyncIterator[bytes]:
+        return self._inner.missed()
+
+    async def take(self) -> tuple[list[Event], int]:
+        events, version = await self._inner.take()
         new, self._new = self._new, []
         self._ready.clear()
         for event in new:

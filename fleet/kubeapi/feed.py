@@ -6,8 +6,10 @@ a client that resumes from it misses nothing, because what was written later is 
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from contextvars import Context
 from typing import Any
 
 from fleet.changes import journal
@@ -25,29 +27,33 @@ InThread = Callable[..., Awaitable[Any]]
 class Subscriber:
     """One open watch, with the changes it has not sent yet."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, seen: int) -> None:
         self.kind = kind
-        self.seen = 0
+        self.seen = seen
         """All changes up to here were handed over."""
         self.ended = False
         self.expired = False
         """What came behind `seen` is forgotten."""
-        self._pending: list[Change] = []
+        self.pending: deque[Change] = deque()
         self._ready = asyncio.Event()
 
     def give(self, changes: Sequence[Change], seen: int) -> None:
-        self._pending += [each for each in changes if each.version > self.seen]
+        known = not changes or changes[0].version > self.seen
+        self.pending += changes if known else [change for change in changes if change.version > self.seen]
         self.seen = max(self.seen, seen)
-        self.ended = self.ended or len(self._pending) > _BACKLOG
-        if self._pending:
+        self.ended = self.ended or len(self.pending) > _BACKLOG
+        if self.pending:
             self._ready.set()
 
     def end(self, *, expired: bool = False) -> None:
         self.ended, self.expired = True, expired
         self._ready.set()
 
-    def taken(self) -> tuple[list[Change], int]:
-        changes, self._pending = self._pending, []
+    def taken(self, most: int) -> tuple[list[Change], int]:
+        """The next changes, and the version up to which these are all; `wait` returns at once while more are left."""
+        changes = [self.pending.popleft() for _ in range(min(most, len(self.pending)))]
+        if self.pending:
+            return changes, changes[-1].version
         self._ready.clear()
         return changes, self.seen
 
@@ -66,23 +72,24 @@ class Feed:
         """Held from reading the journal until its changes are queued, so that a watch subscribes between two reads, never
         amid one.
         """
+        self.delivery = asyncio.Lock()
+        """Held by the watch that turns its changes into events."""
 
-    async def subscribe(self, kind: Kind, since: int) -> Subscriber:
-        subscriber = Subscriber(kind)
-        subscriber.seen = since
+    async def subscribe(self, subscriber: Subscriber) -> None:
+        """For one that has read the journal up to `seen`; what came since then keeps all watches waiting while it is read.
+
+        Raises Compacted.
+        """
         async with self._turn:
             if not self._subscribers:
                 self._position = await self._in_thread(journal.head)
             while subscriber.seen < self._position and not subscriber.ended:
-                try:
-                    changes, seen = await self._in_thread(changes_after, subscriber.seen, (kind,))
-                    subscriber.give(changes[kind], seen)
-                except Compacted:
-                    subscriber.end(expired=True)
+                changes, seen = await self._in_thread(changes_after, subscriber.seen, (subscriber.kind,))
+                subscriber.give(changes[subscriber.kind], seen)
             self._subscribers.add(subscriber)
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._follow())
-        return subscriber
+            # Of no request: the task outlives the watch that begins it.
+            self._task = asyncio.create_task(self._follow(), context=Context())
 
     def leave(self, subscriber: Subscriber) -> None:
         self._subscribers.discard(subscriber)
@@ -115,9 +122,12 @@ class Compacted(Exception):
     """Of what changed, the beginning is forgotten."""
 
 
-def changes_after(version: int, kinds: Sequence[Kind]) -> tuple[dict[Kind, list[Change]], int]:
-    """What changed behind ``version``, by kind, oldest first; and the version up to which that is all."""
-    entries = journal.after(version, _BATCH)
+def changes_after(version: int, kinds: Sequence[Kind], most: int = _BATCH) -> tuple[dict[Kind, list[Change]], int]:
+    """What changed behind ``version``, by kind, oldest first; and the version up to which that is all.
+
+    Raises Compacted.
+    """
+    entries = journal.after(version, most)
     if entries and entries[0].version != version + 1 and 0 < version < journal.floor():
         raise Compacted
     changes = {kind: [change.versioned() for change in kind.changes_in(entries)] for kind in kinds}

@@ -5,13 +5,14 @@ from contextlib import contextmanager
 
 from django.db import transaction
 
-from fleet.changes import journal
+from fleet.changes import dry_runs, journal
 from fleet.kube.server.kinds import History
 from fleet.kube.server.request import Request
 
 _TABLE_CHUNK, _TABLE_PAGE = 500, 2000
 """kubectl asks for 500 rows at a time and not more than five times a second: it would take 40 s to print 100,000."""
-_LONGEST_PAGE = 2000
+_LONGEST_PAGE = 500
+"""Of whole objects; a table of lines is a tenth of their size."""
 
 
 class Journal(History):
@@ -28,13 +29,12 @@ class Journal(History):
 
     @contextmanager
     def transaction(self, dry: bool) -> Iterator[None]:
-        with transaction.atomic():
+        with dry_runs.taken_back() if dry else transaction.atomic():
             yield
-            if dry:
-                transaction.set_rollback(True)
 
     def limit(self, request: Request) -> int:
         """As asked, up to a bound; of a long table, which is being printed, later pages are longer."""
-        limit = min(request.number("limit"), _LONGEST_PAGE)
-        long = request.wants_table and "continue" in request.query and limit == _TABLE_CHUNK
+        lines = request.wants_table and not request.wants_objects
+        limit = min(request.number("limit"), _TABLE_PAGE if lines else _LONGEST_PAGE)
+        long = lines and "continue" in request.query and limit == _TABLE_CHUNK
         return _TABLE_PAGE if long else limit

@@ -4,7 +4,10 @@ The journal says that an object changed and not what it was, so what the reader 
 does not say it. Every object and every change carries the journal's version.
 """
 
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from fleet.changes import journal
 from fleet.changes.repeatable_read import repeatable_read
@@ -12,19 +15,54 @@ from fleet.kube.requests.status import KubeError, expired
 from fleet.kube.server.kinds import Object
 from fleet.kube.server.lists import too_large
 from fleet.kube.server.watching import Changes, Event, Frame, Opening, WatchOptions
-from fleet.kubeapi.feed import Feed, InThread, Subscriber
+from fleet.kubeapi.feed import Compacted, Feed, InThread, Subscriber, changes_after
 from fleet.kubeapi.objects.kinds import Change, Kind
+from fleet.limits.seats import leave_seat
+
+_PIECE = 200
+"""Objects, or changes that were missed, of one watch that are in memory at once while it begins."""
+_TURN = 100
+"""Changes that one watch is sent before another one has its turn."""
 
 
 async def begin(options: WatchOptions, frame: Frame, feed: Feed, in_thread: InThread) -> Opening:
     view = View(options)
-    version, first = await in_thread(view.begin, frame)
-    return Opening(version, first, JournalChanges(view, feed, await feed.subscribe(view.kind, version)))
+    version = await in_thread(view.begin)
+    return Opening(version, _first(view, frame, in_thread), JournalChanges(view, feed, version, frame, in_thread))
+
+
+async def _first(view: "View", frame: Frame, in_thread: InThread) -> AsyncIterator[bytes]:
+    """The objects there are, each piece read when the one before it was taken: no thread waits for the reader."""
+    pieces = view.pieces(frame) if view.options.whole else iter(())
+    while (piece := await in_thread(next, pieces, None)) is not None:
+        yield piece
 
 
 class JournalChanges(Changes):
-    def __init__(self, view: "View", feed: Feed, subscriber: Subscriber) -> None:
-        self._view, self._feed, self._subscriber = view, feed, subscriber
+    """First from the journal itself, until it is near the newest change; then from the feed that all watches share."""
+
+    def __init__(self, view: "View", feed: Feed, version: int, frame: Frame, in_thread: InThread) -> None:
+        self._view, self._feed, self._frame, self._in_thread = view, feed, frame, in_thread
+        self._subscriber = Subscriber(view.kind, version)
+
+    async def missed(self) -> AsyncIterator[bytes]:
+        try:
+            more = True
+            while more:
+                lines, more = await self._in_thread(self._read_on)
+                if lines:
+                    yield lines
+            await self._feed.subscribe(self._subscriber)
+        except Compacted:
+            self._subscriber.end(expired=True)
+        leave_seat()
+
+    def _read_on(self) -> tuple[bytes, bool]:
+        """In a thread: the next changes as they are sent, and whether there may be more."""
+        kind, seen = self._view.kind, self._subscriber.seen
+        changes, self._subscriber.seen = changes_after(seen, (kind,), _PIECE)
+        events = (self._view.event(change) for change in changes[kind])
+        return self._frame(event for event in events if event), self._subscriber.seen > seen
 
     def ended(self) -> bool:
         return self._subscriber.ended
@@ -32,10 +70,15 @@ class JournalChanges(Changes):
     def error(self) -> KubeError | None:
         return _too_old(self._subscriber.seen) if self._subscriber.expired else None
 
-    def take(self) -> tuple[list[Event], int]:
-        changes, seen = self._subscriber.taken()
-        events = (self._view.event(change) for change in changes)
-        return [event for event in events if event], seen
+    async def take(self) -> tuple[list[Event], int]:
+        """One watch at a time: a change that thousands of watches are sent keeps requests waiting for one of them at most."""
+        if not self._subscriber.pending:
+            return [], self._subscriber.seen
+        async with self._feed.delivery:
+            changes, seen = self._subscriber.taken(_TURN)
+            events = [event for change in changes if (event := self._view.event(change))]
+            await asyncio.sleep(0)  # not before others had their turn may the next watch have its own
+        return events, seen
 
     async def wait(self, seconds: float) -> None:
         await self._subscriber.wait(seconds)
@@ -44,13 +87,11 @@ class JournalChanges(Changes):
         self._feed.leave(self._subscriber)
 
 
-@dataclass(slots=True)
+@dataclass
 class View:
-    """What the reader of one watch knows."""
-
     options: WatchOptions
     known: set[str] = field(default_factory=set)
-    """The uids of objects it was sent or, from its list, knows; kept only where a change does not say it."""
+    """The uids the reader knows, kept where a change does not say it."""
     old: int = 0
     """Changes up to this version were before the watch began."""
 
@@ -64,16 +105,16 @@ class View:
         """Whether a change of an object does not say if the reader knew it."""
         return self.kind.follows or not self.options.selection.everything
 
-    def begin(self, frame: Frame) -> tuple[int, bytes]:
-        """In a thread: the version to go on from, and the objects there are.
+    def begin(self) -> int:
+        """In a thread: the version to go on from.
 
-        Head and objects are read at one moment: a deletion committed between them would be later than the head, and of an
-        object that was never known, so that no event would be sent for it.
+        Where the reader has a list of before, head and objects are read at one moment: a deletion committed between them
+        would be later than the head, and of an object that was never known, so that no event would be sent for it.
         """
         with repeatable_read():
-            return self._begin(frame)
+            return self._begin()
 
-    def _begin(self, frame: Frame) -> tuple[int, bytes]:
+    def _begin(self) -> int:
         options = self.options
         self.old = journal.tip()
         version = options.since if options.since and not options.initial else journal.head()
@@ -81,13 +122,25 @@ class View:
             raise _too_old(version)
         if version > self.old:
             raise too_large(version, self.old)
-        first = []
-        if options.whole or self._keeps_book:
-            for shown in self.kind.objects(options.namespaces, None, options.selection.exact):
-                if options.selection.takes(shown):
-                    self.known.update([shown["metadata"]["uid"]] if self._keeps_book else ())
-                    first += [frame([Event("ADDED", shown)])] if options.whole else []
-        return version, b"".join(first)
+        if self._keeps_book and not options.whole:
+            self.known.update(shown["metadata"]["uid"] for shown in self._selected())
+        return version
+
+    def pieces(self, frame: Frame) -> Iterator[bytes]:
+        """In a thread: what a reader without a list of before is sent first, and with it what it knows.
+
+        Read after the head and not at its moment: what changes meanwhile is later than the head, so it is sent once more, and
+        what is gone before it was read was never known.
+        """
+        objects = self._selected()
+        while chunk := list(islice(objects, _PIECE)):
+            if self._keeps_book:
+                self.known.update(shown["metadata"]["uid"] for shown in chunk)
+            yield frame(Event("ADDED", shown) for shown in chunk)
+
+    def _selected(self) -> Iterator[Object]:
+        objects = self.kind.objects(self.options.namespaces, None, self.options.selection.exact)
+        return (shown for shown in objects if self.options.selection.takes(shown))
 
     def event(self, change: Change) -> Event | None:
         namespaces, home = self.options.namespaces, self.kind.home(change.namespace, change.name)

@@ -13,7 +13,13 @@ from django.db import models
 
 
 class SecretUnreadable(Exception):
-    """None of the configured encryption keys fits: restore the key this row was written with."""
+    """None of the configured encryption keys fits, for example after an older backup was restored."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no key in CONVOY_ENCRYPTION_KEYS reads this secret: add the key it was written with to the end of the list, and"
+            " restart; see Keys in the operations manual"
+        )
 
 
 @lru_cache(maxsize=4)
@@ -48,7 +54,7 @@ class EncryptedJSONField(_Text):
         try:
             return json.loads(cipher().decrypt(value.encode()))
         except InvalidToken as e:
-            raise SecretUnreadable("no key in CONVOY_ENCRYPTION_KEYS can read this secret") from e
+            raise SecretUnreadable from e
 
     def to_python(self, value: Any) -> Any:
         return value

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-
+from fleet.changes import dry_runs
 from fleet.errors import Forbidden
 from fleet.services.authorization import access
 from quotas import queries, signals
@@ -101,10 +100,9 @@ def _window_warnings(tree: Tree, by: str, now: datetime) -> list[str]:
 
 
 def _ask_receivers(old: Tree | None, new: Tree, by: str) -> tuple[list[str], usage.Outside]:
-    with transaction.atomic():  # receivers write what the change would make of their own rows
+    with dry_runs.taken_back():  # receivers write what the change would make of their own rows
         answers = signals.tree_changing.send(sender=QuotaTree, before=old, after=new, by=by)
         outside = usage.total_outside()
-        transaction.set_rollback(True)
     return [str(answer) for _, answer in answers if answer], outside
 
 

@@ -4,7 +4,7 @@ A watch that has nothing to send costs nothing: it sleeps until a change, its ne
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -41,7 +41,11 @@ async def begin(
         version, first = store.version, frame(Event("ADDED", shown) for shown in changes.first)
         await changes.hold()
         undo.pop_all()
-    return Opening(version, b"" if changes.ended() else first, changes)
+    return Opening(version, _whole(b"" if changes.ended() else first), changes)
+
+
+async def _whole(lines: bytes) -> AsyncIterator[bytes]:
+    yield lines
 
 
 class StoreChanges(Changes):
@@ -87,7 +91,7 @@ class StoreChanges(Changes):
             self._overrun = self._overrun or len(self._pending) > _BACKLOG
             self._ready.set()
 
-    def take(self) -> tuple[list[Event], int]:
+    async def take(self) -> tuple[list[Event], int]:
         events, self._pending = self._pending, []
         self._ready.clear()
         return events, self._seen

@@ -103,7 +103,7 @@ def test_everybody_is_seated_in_the_end_and_nothing_is_remembered() -> None:
 
     seats = run(story)
     assert seats._free == FEW.seats
-    assert not (seats._taken or seats._taken_from or seats._waiting or seats._waiting_from)
+    assert not (seats._taken or seats._begun or seats._begun_from or seats._waiting or seats._waiting_from)
 
 
 def test_a_caller_beyond_its_queue_is_refused() -> None:

@@ -1,15 +1,23 @@
 """Secrets at rest come to the first key, whatever happens on the way; both keys read everything until then."""
 
+import asyncio
+
 import pytest
 from cryptography.fernet import Fernet
 from django.db import connection
+from django.db.models import F, TextField
+from django.db.models.functions import Cast
 from django.utils import timezone
 
+from deploy.config.kube import application
+from fleet.api.http import problems
 from fleet.errors import Conflict, InvalidInput
 from fleet.models import AuditEntry, Cluster, MemberCredentials, SecondFactor
 from fleet.models.encrypted import SecretUnreadable
+from fleet.services.authorization import access
 from fleet.services.operations import key_rotation
 from jobs.models import Dependent
+from tests.support.asgi_door import Reader
 from tests.support.people import client_of, person
 
 pytestmark = pytest.mark.django_db
@@ -91,6 +99,51 @@ def test_a_row_that_no_key_reads_stops_it_by_name_and_stays_as_it_is(old, settin
         rotate()
     with pytest.raises(SecretUnreadable):
         Dependent.objects.get(name="s5")
+
+
+def test_a_batch_that_breaks_off_has_changed_nothing(old, settings, monkeypatch):
+    plain, seen = key_rotation._plain, []
+
+    def breaks(model, pk, text):
+        seen.append(pk)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        return plain(model, pk, text)
+
+    monkeypatch.setattr(key_rotation, "_plain", breaks)
+    columns = [f"{model.__name__}" for model, _ in key_rotation._columns()]
+    with pytest.raises(KeyboardInterrupt):
+        key_rotation.rotate_batch(f"{columns.index('Dependent')}.0")
+    monkeypatch.undo()
+    settings.CONVOY_ENCRYPTION_KEYS = [old]
+    assert len(secrets()) == 10, "all of them are of the old key still"
+    settings.CONVOY_ENCRYPTION_KEYS = [NEW, old]
+    assert rotate() == (10, 10, "")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_backup_of_before_fails_by_name_until_its_key_is_back_and_is_rotated_again(old, settings):
+    backup = dict(Dependent.objects.annotate(raw=Cast(F("manifest"), TextField())).values_list("pk", "raw"))
+    before = secrets()
+    rotate()
+    settings.CONVOY_ENCRYPTION_KEYS = [NEW]
+    with connection.cursor() as cursor:
+        for pk, text in backup.items():
+            cursor.execute("UPDATE jobs_dependent SET manifest = %s WHERE id = %s", [text, pk])
+    token = access.mint(person("eda", ("editor", "a")), "t", life=None, now=timezone.now())[1]
+
+    async def get() -> Reader:
+        reader = Reader(application(), token, "/api/v1/namespaces/a/secrets/s3")
+        await reader.task
+        return reader
+
+    reader = asyncio.run(get())
+    assert reader.code == 500 and b"add the key it was written with to the end of the list" in reader.body
+    assert problems.handle(SecretUnreadable(), {}).status_code == 500
+    settings.CONVOY_ENCRYPTION_KEYS = [NEW, old]
+    assert secrets() == before and rotate() == (10, 7, "")
+    settings.CONVOY_ENCRYPTION_KEYS = [NEW]
+    assert secrets() == before and rotate() == (10, 0, "")
 
 
 def test_no_secret_and_no_key_are_two_easy_cases(settings, db):

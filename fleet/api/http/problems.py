@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
 from fleet.errors import ConvoyError
+from fleet.models.encrypted import SecretUnreadable
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,9 @@ def handle(exc: Exception, context: dict[str, Any]) -> HttpResponse | None:
         return problem(413, "the body is larger than is taken")
     if isinstance(exc, _BUSY):
         return _busy(exc)
+    if isinstance(exc, SecretUnreadable):
+        log.error("%s", exc)
+        return problem(500, str(exc))
     if isinstance(exc, DataError):
         log.warning("a value the database cannot keep: %s", exc)
         return problem(400, "the request holds a value the database cannot keep")

@@ -101,6 +101,9 @@ class Server(ABC, Generic[K]):
         """Around an answer without a length; raises TooManyRequests."""
         return nullcontext()
 
+    def waits(self) -> None:  # noqa: B027 - nothing has to be done where requests share nothing
+        """Until the next `run` the request waits for the reader of a long answer."""
+
     async def forward(self, scope: Scope, request: Request, receive: Receive, send: Send) -> bool:
         """Whether the request was for another server, and has been passed on."""
         return False
@@ -145,14 +148,22 @@ class Server(ABC, Generic[K]):
             return await http.answer(send, 200, self._documents.find(request.path) or "", [])
         if await self.forward(scope, request, receive, send):
             return None
-        user, answer = await self.run(self._answer, request)
+        user, answer = await self.run(self._rendered, request)
         if isinstance(answer, Chunks):
             with self.streaming(user):
-                return await _until_disconnected(answer, receive, send)
+                return await self._until_disconnected(answer, receive, send)
         code, document = answer
         if isinstance(document, Stream):
             return await self._stream(document, send)
-        return await http.answer(send, code, document, request.warnings)
+        return await http.answer(send, code, document, request.warnings, waits=self.waits)
+
+    def _rendered(self, request: Request) -> tuple[Any, Chunks | tuple[int, Stream | http.Rendered]]:
+        """A long answer is encoded where it was made: the event loop, which all requests share, only sends it."""
+        user, answer = self._answer(request)
+        if isinstance(answer, Chunks):
+            return user, answer
+        code, document = answer
+        return user, (code, document if isinstance(document, Stream) else http.rendered(document))
 
     def _answer(self, request: Request) -> tuple[Any, Answer]:
         user = self.authenticate(request)
@@ -210,22 +221,21 @@ class Server(ABC, Generic[K]):
             while (piece := await self.run(next, pieces, None)) is not None:
                 yield piece
 
-        await http.stream(send, chunks(), pause_s=_LONGEST_PAUSE_S)
+        await http.stream(send, chunks(), pause_s=_LONGEST_PAUSE_S, waits=self.waits)
 
+    async def _until_disconnected(self, answer: Chunks, receive: Receive, send: Send) -> None:
+        """Sends the chunks until they end or the reader leaves, whichever is first."""
 
-async def _until_disconnected(answer: Chunks, receive: Receive, send: Send) -> None:
-    """Sends the chunks until they end or the reader leaves, whichever is first."""
+        async def sending() -> None:
+            async with aclosing(answer.content):
+                await http.stream(send, answer.content, answer.kind, waits=self.waits)
 
-    async def sending() -> None:
-        async with aclosing(answer.content):
-            await http.stream(send, answer.content, answer.kind)
-
-    tasks = asyncio.create_task(sending()), asyncio.create_task(http.disconnected(receive))
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        sent, _ = await asyncio.gather(*tasks, return_exceptions=True)
-    if isinstance(sent, Exception):
-        raise sent
+        tasks = asyncio.create_task(sending()), asyncio.create_task(http.disconnected(receive))
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            sent, _ = await asyncio.gather(*tasks, return_exceptions=True)
+        if isinstance(sent, Exception):
+            raise sent

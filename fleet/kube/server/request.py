@@ -20,6 +20,12 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Object = dict[str, Any]
 
 MAX_BODY = 3 * 1024 * 1024
+SLICE = 256 * 1024
+"""Bytes of an answer that are encrypted and sent at once: between two slices the event loop serves others."""
+_FEW = 20
+"""Items of a list that are encoded at once; no other thread computes while a document is being encoded."""
+Waits = Callable[[], None]
+"""Called before each part of an answer is sent: from then on the request waits for its reader."""
 
 
 @dataclass(slots=True)
@@ -137,28 +143,70 @@ def encoded(document: Any) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-async def answer(send: Send, code: int, document: Object | str, warnings: list[str]) -> None:
-    """Sends a whole answer: an object as JSON, text as it is."""
+def encoded_list(document: Object) -> bytes:
+    """The same as `encoded`; but the items of a long list, which are its last field, are encoded one by one."""
+    last = next(reversed(document), "")
+    items = document.get(last)
+    if not isinstance(items, list) or len(items) <= _FEW:
+        return encoded(document)
+    return encoded({**document, last: []}).removesuffix(b"]}") + b",".join(map(encoded, items)) + b"]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A whole answer as it is sent."""
+
+    content: bytes
+    headers: list[tuple[bytes, bytes]]
+
+
+def rendered(document: Object | str) -> Rendered:
+    """An object as JSON, text as it is. Call it in a thread where the answer may be long."""
     kind = b"text/plain; charset=utf-8" if isinstance(document, str) else b"application/json"
     if not isinstance(document, str) and document.get("kind") == "APIGroupDiscoveryList":
         kind = discovery.AGGREGATED.encode()
-    body = document.encode() if isinstance(document, str) else encoded(document)
-    length = (b"content-length", str(len(body)).encode())
-    headers = [*_headers(kind), length, *strictness.headers(warnings), *_retry_after(document)]
+    content = document.encode() if isinstance(document, str) else encoded_list(document)
+    return Rendered(content, [*_headers(kind), *_retry_after(document)])
+
+
+async def answer(
+    send: Send, code: int, document: Object | str | Rendered, warnings: list[str], *, waits: Waits = lambda: None
+) -> None:
+    """Sends a whole answer."""
+    whole = document if isinstance(document, Rendered) else rendered(document)
+    length = (b"content-length", str(len(whole.content)).encode())
+    headers = [*whole.headers, length, *strictness.headers(warnings)]
     await send({"type": "http.response.start", "status": code, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    if len(whole.content) <= SLICE:
+        await send({"type": "http.response.body", "body": whole.content})
+        return
+    waits()
+    await _send_slices(send, whole.content)
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def stream(
-    send: Send, chunks: AsyncIterator[bytes], kind: bytes = b"application/json", *, pause_s: float | None = None
+    send: Send,
+    chunks: AsyncIterator[bytes],
+    kind: bytes = b"application/json",
+    *,
+    pause_s: float | None = None,
+    waits: Waits = lambda: None,
 ) -> None:
     """Sends an answer chunk by chunk, each when the one before it was taken, for which the reader has ``pause_s``."""
     await send({"type": "http.response.start", "status": 200, "headers": _headers(kind)})
     async for chunk in chunks:
         if chunk:
-            body = {"type": "http.response.body", "body": chunk, "more_body": True}
-            await asyncio.wait_for(send(body), pause_s)
+            waits()
+            await asyncio.wait_for(_send_slices(send, chunk), pause_s)
     await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _send_slices(send: Send, content: bytes) -> None:
+    for start in range(0, len(content), SLICE):
+        if start:
+            await asyncio.sleep(0)
+        await send({"type": "http.response.body", "body": content[start : start + SLICE], "more_body": True})
 
 
 def _headers(kind: bytes) -> list[tuple[bytes, bytes]]:

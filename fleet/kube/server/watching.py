@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -63,9 +63,15 @@ class Changes(ABC):
     def error(self) -> KubeError | None:
         """Why it ended, where the reader has to know."""
 
+    async def missed(self) -> AsyncIterator[bytes]:
+        """What changed between the version the watch begins with and now, in parts; read it to its end before any other."""
+        parts: list[bytes] = []
+        for part in parts:
+            yield part
+
     @abstractmethod
-    def take(self) -> tuple[list[Event], int]:
-        """The changes since the last call, and the version up to which these are all."""
+    async def take(self) -> tuple[list[Event], int]:
+        """Changes since the last call, and the version up to which these are all; if more are left, `wait` returns at once."""
 
     @abstractmethod
     async def wait(self, seconds: float) -> None:
@@ -77,10 +83,11 @@ class Changes(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a watch begins: the version, the objects there are at that version, and what comes behind it."""
+    """How a watch begins: the version, the objects there are at that version or later, and what comes behind it."""
 
     version: int
-    first: bytes
+    first: AsyncIterator[bytes]
+    """Read piece by piece, as the reader takes them, and to its end before the changes."""
     changes: Changes
 
 
@@ -109,9 +116,12 @@ class Watch:
             return
         changes = opening.changes
         try:
-            yield opening.first
+            async for piece in opening.first:
+                yield piece
             if self.options.initial:
                 yield self._bookmark(opening.version, {"k8s.io/initial-events-end": "true"})
+            async for lines in changes.missed():
+                yield lines
             async for lines in self._changes(changes):
                 yield lines
             if error := changes.error():
@@ -123,7 +133,7 @@ class Watch:
         now = asyncio.get_running_loop().time
         end, bookmark, looks = now() + self.timeout_s, now() + self.bookmark_s, self.bookmarks or self.still_allowed
         while now() < end and not changes.ended():
-            events, version = changes.take()
+            events, version = await changes.take()
             if events:
                 yield self.framed(events)
             if now() >= bookmark:

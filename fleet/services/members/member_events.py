@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from fleet.core.members.hub_names import hub_name, kept_of, split
 from fleet.core.members.typed_values import mapping, mappings, moment, number, text
+from fleet.db import connections
 from fleet.kube.resources import EVENTS, PODS
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberError
@@ -111,6 +112,7 @@ def of(user: Any, question: Question) -> Answer:
             asked[pk] = "" if pk in asked else fields
     clusters = list(Cluster.objects.filter(pk__in=asked).order_by("name"))
     clients = [_client(cluster, user) for cluster in clusters]  # here, where there is a connection to the database
+    connections.give_back()  # members may take seconds, and other requests need it
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="events") as pool:
         pages = list(pool.map(lambda row, client: _page(row, client, asked, question, user), clusters, clients))
     events = [event for cluster, page in zip(clusters, pages, strict=True) for event in _known(cluster, page, question)]

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from fleet.db import connections
 from fleet.kube.resources import Resource
 from fleet.member.errors import MemberError
 from fleet.models import Cluster
@@ -29,6 +30,7 @@ class Measured:
 def measured(resource: Resource, clusters: Iterable[Cluster], namespace: str = "") -> list[Measured]:
     """The answers of the members, in their order; never fails for one of them. No namespace: all of them."""
     rows = list(clusters)
+    connections.give_back()  # members may take seconds, and other requests need it
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="metrics") as pool:
         return list(pool.map(lambda row: _measured(resource, row, namespace), rows))
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-
+from fleet.changes import dry_runs
 from fleet.core import units
 from fleet.errors import InvalidInput, NotFound, invalid
 from fleet.kube.quantities import QuantityError
@@ -140,11 +139,10 @@ def _hypothetical_jobs(documents: Sequence[Mapping[str, Any]], by: str, now: dat
     """Jobs that are not there, as the scheduler would see them, numbered below all that are."""
     if not documents:
         return []
-    with transaction.atomic():
+    with dry_runs.taken_back():
         uids = [each.uid for each in submit.apply(documents, by=by, now=now) if each.action == "created"]
         rows = {job.pk: job for job in Job.objects.filter(uid__in=uids)}
         gangs = snapshot.load_gangs(snapshot.waiting_jobs().filter(pk__in=rows))
-        transaction.set_rollback(True)
     if not gangs:
         raise invalid("add_job", "must hold at least one job that is not submitted yet and not suspended")
     return [(replace(gang, job_id=-gang.job_id), rows[gang.job_id]) for gang in gangs]

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
+from fleet.changes import dry_runs
 from fleet.errors import ConvoyError
 from jobs.core.failover.lifecycle import Action
 from jobs.core.resizing import bounds
@@ -117,9 +118,8 @@ def _one(order: Order, job: Job, refuses: Refusal, by: str, now: datetime, previ
 def _do(order: Order, job: Job, by: str, now: datetime, *, takes_back: bool = False) -> tuple[str, tuple[str, str]]:
     """Why it was refused, or what changed."""
     try:
-        with transaction.atomic():
+        with dry_runs.taken_back() if takes_back else transaction.atomic():
             change = _ACTS[order.action](order, job, by, now)
-            transaction.set_rollback(takes_back)
     except ConvoyError as e:
         return e.message, ("", "")
     return "", change

@@ -11,8 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from django.db import transaction
-
+from fleet.changes.dry_runs import taken_back
 from jobs import snapshot
 from jobs.core.gang.types import AdmittedGang
 from jobs.core.preemption import planner
@@ -62,13 +61,11 @@ class Outcome:
 
 def preview_outcomes(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> list[Outcome]:
     """Of each of the jobs that would wait to be placed, in the order given."""
-    with transaction.atomic():
+    with taken_back():
         applied = submit.apply(documents, by=by, now=now)
         rows = {str(job.uid): job for job in snapshot.waiting_jobs().filter(uid__in=[a.uid for a in applied if a.uid])}
         played = _Played(now) if rows else None
-        outcomes = [played.outcome(each, rows[each.uid]) for each in applied if played and each.uid in rows]
-        transaction.set_rollback(True)
-    return outcomes
+        return [played.outcome(each, rows[each.uid]) for each in applied if played and each.uid in rows]
 
 
 def _message(target: AdmittedGang, message: str) -> str:

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 
+from fleet.changes import dry_runs
 from jobs import snapshot
 from jobs.core.admission.snapshot import Snapshot
 from jobs.core.gang.types import Gang
@@ -62,7 +62,7 @@ class Preview:
 
 def preview_manifests(documents: Sequence[Mapping[str, Any]], *, by: str, now: datetime) -> Preview:
     waiting = snapshot.waiting_jobs().count()
-    with transaction.atomic():
+    with dry_runs.taken_back():
         applied = submit.apply(documents, by=by, now=now)
         rows = {str(job.uid): job for job in _new_to_the_queue(applied)}
         gangs = snapshot.load_gangs(snapshot.waiting_jobs().filter(uid__in=list(rows)))
@@ -70,7 +70,6 @@ def preview_manifests(documents: Sequence[Mapping[str, Any]], *, by: str, now: d
         quota = snapshot.load_quota()
         charges = snapshot.charges_by_job(quota)
         claims = [_claims(each) for each in applied if each.kind in propagation.KINDS]
-        transaction.set_rollback(True)
     plan = cycle.Plan()
     if gangs:
         facts = Snapshot(

@@ -9,6 +9,7 @@ import yaml
 from django.db import connection
 from django.utils import timezone
 
+from fleet.changes import dry_runs, journal
 from fleet.kube.server.kinds import Write
 from fleet.kubeapi.objects.namespaces import CONFIRM, Namespaces
 from fleet.models import Namespace
@@ -72,3 +73,29 @@ def test_what_is_submitted_later_begins_the_namespace_anew(admin):
     deleted(1)
     submitted("second")
     assert list(Job.objects.values_list("name", flat=True)) == ["second"]
+
+
+def in_another(connection_of: ThreadPoolExecutor, work: Any, *args: Any) -> Any:
+    """What a request in another process does meanwhile: it fails here if it waits for this one."""
+
+    def done() -> Any:
+        try:
+            return work(*args)
+        finally:
+            connection.close()
+
+    return connection_of.submit(done).result(PATIENCE_S)
+
+
+def test_a_dry_run_keeps_no_deletion_no_submission_and_no_reader_of_the_journal_waiting(admin):
+    """It held the namespace and the journal for as long as it took; a preview plays a whole cycle meanwhile."""
+    if connection.vendor != "postgresql":
+        pytest.skip("on SQLite one transaction writes at a time")
+    submitted("first")
+    with ThreadPoolExecutor(1) as other, dry_runs.taken_back():
+        submitted("tried")
+        in_another(other, submitted, "second")
+        newest = in_another(other, journal.head)
+        in_another(other, deleted, 2)
+        assert in_another(other, journal.head) > newest, "what was written meanwhile is read meanwhile"
+    assert not Job.objects.exists()
