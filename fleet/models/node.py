@@ -29,7 +29,10 @@ class Node(models.Model):
     class Meta:
         ordering = ["cluster", "name"]
         constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="node_once_per_cluster")]
-        indexes = [models.Index(fields=["cluster"], condition=~models.Q(problem=""), name="nodes_with_problems")]
+        indexes = [
+            models.Index(fields=["cluster"], condition=~models.Q(problem=""), name="nodes_with_problems"),
+            models.Index(fields=["cluster"], condition=models.Q(ready=False), name="nodes_not_ready"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.cluster_id}/{self.name}"

@@ -199,9 +199,9 @@ class FailoverSettings:
         most=30 * _DAY_S,
     )
     lost_node_s: float = setting(
-        30.0,
+        20.0,
         "CONVOY_LOST_NODE_S",
-        "seconds that a node may be not ready before it counts as lost: pods of withdrawn copies there are not waited for",
+        "seconds that a node may be not ready before it counts as lost: jobs leave it, and nothing waits for pods there",
         least=1,
         most=_DAY_S,
     )

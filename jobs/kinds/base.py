@@ -256,6 +256,11 @@ class Kind(Protocol):
         """Reduces the manifest, in place, to the share of one cluster; of kinds that divide only."""
         return
 
+    def goes_on_without(self, manifest: Manifest, role: str, left: int) -> bool:
+        """Whether a running copy goes on with so many pods of a role, until there are others in place of those it lacks."""
+        bounds = self.bounds(manifest).get(role)
+        return self.replaces_pods or (bounds is not None and left >= bounds.least)
+
     def bounds(self, manifest: Manifest) -> Mapping[str, Bounds]:
         """By role that may be resized while the job runs, between which sizes; empty: none may. The manifest has no faults."""
         return {}

@@ -54,6 +54,9 @@ class SparkApplication(Kind):
     }
     ttl_path = ("spec", "timeToLiveSeconds")
 
+    def goes_on_without(self, manifest: Manifest, role: str, left: int) -> bool:
+        return role == "executor"
+
     def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:
         return f"{name}-driver", f"{name}-ui-svc"
 

@@ -21,7 +21,7 @@ from fleet.services.operations.exclusive import exclusive
 from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.dispatch.copies import kept_off
-from jobs.services.failover import failover, incidents, returns
+from jobs.services.failover import failover, incidents, lost_gangs, returns
 from jobs.services.follow import diagnosing, hangs, notices, runtime_facts, volume_nodes
 from jobs.services.follow.timeouts import cool_offs, expiry, health, max_wait, retention, time_limits
 from jobs.services.lifecycle import cycle_requests, dependencies, works
@@ -160,6 +160,7 @@ def _waits_for_the_clock() -> bool:
         or windows.exist()
         or usage_spans.exist()
         or node_exclusions.exist()
+        or lost_gangs.exist()
         or Attempt.objects.filter(log_due_at__isnull=False).exists()
         or Attempt.objects.filter(facts_due_at__isnull=False).exists()
     )

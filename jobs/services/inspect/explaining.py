@@ -36,6 +36,7 @@ from jobs.core.scheduling.scheduler import Scheduler
 from jobs.core.topology.speed import Speed
 from jobs.kinds import registry
 from jobs.models import Job
+from jobs.services.failover import lost_gangs
 from jobs.services.inspect import remedies, speeds
 from jobs.services.inspect.remedies import Sees, WaitingJob
 from jobs.services.scheduling import plan_failures, runtimes
@@ -123,7 +124,7 @@ def _explain_placed(job: Job, now: datetime) -> Explanation:
     rows = binding.explanation if binding else []
     clusters = [_stored_verdict(row, chosen) for row in rows]
     message = (job.reason or {}).get("message") or f"it runs on {', '.join(sorted(chosen))}"
-    message += _unseen(chosen)
+    message += _unseen(chosen) + lost_gangs.describe(job, now)
     at = binding.scheduled_at if binding and binding.scheduled_at else now
     speed = speeds.of_placed(job, binding.placement) if binding else None
     return Explanation(job, at, "Placed", message, False, clusters, remedies.of_placed(job), None, speed)

@@ -23,6 +23,7 @@ from jobs.events import record_event
 from jobs.models import Job, Work
 from jobs.services.dispatch.members import stopping
 from jobs.services.failover import lost_nodes
+from jobs.services.failover.lost_nodes import LostNode
 from jobs.snapshot import spec_of
 
 REMOVED = "LostPodsRemoved"
@@ -59,12 +60,12 @@ def _pods(client: MemberClient, work: Work) -> list[dict[str, Any]]:
     return pods
 
 
-def _is_stuck(pod: Mapping[str, Any], lost: Mapping[str, bool], now: datetime) -> bool:
+def _is_stuck(pod: Mapping[str, Any], lost: Mapping[str, LostNode], now: datetime) -> bool:
     """Whether it is being deleted and no kubelet will end it. One that is heard from has the pod's grace period to do so."""
     node = (pod.get("spec") or {}).get("nodeName") or ""
     if node not in lost or not pod["metadata"].get("deletionTimestamp"):
         return False
-    return lost[node] or stopping.is_overdue(pod, now)
+    return lost[node].is_silent or stopping.is_overdue(pod, now)
 
 
 @transaction.atomic

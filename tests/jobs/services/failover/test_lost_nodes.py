@@ -52,7 +52,8 @@ class Member:
 
     def lost(self, after=timedelta()):
         self.now += after
-        return dict(lost_nodes.of(Cluster.objects.get(pk=self.row.pk), self.now))
+        lost = lost_nodes.of(Cluster.objects.get(pk=self.row.pk), self.now)
+        return {name: node.is_silent for name, node in lost.items()}
 
 
 @pytest.fixture
@@ -65,18 +66,18 @@ def north():
 def test_a_node_is_lost_when_it_was_not_ready_for_a_while(north):
     north.says("Unknown", "a", taints=UNREACHABLE)
     north.says("False", "b")
-    assert north.lost(timedelta(seconds=29)) == {}
+    assert north.lost(timedelta(seconds=19)) == {}
     assert north.lost(timedelta(seconds=2)) == {"a": True, "b": False}
 
 
 def test_a_node_that_returns_in_time_is_not_lost_and_its_next_loss_begins_anew(north):
     north.says("Unknown", "a")
-    assert north.lost(timedelta(seconds=20)) == {}
+    assert north.lost(timedelta(seconds=15)) == {}
     north.says("True", "a")
     assert Node.objects.get(name="a").not_ready_since is None
     north.now += MINUTE
     north.says("Unknown", "a")
-    assert north.lost(timedelta(seconds=20)) == {}
+    assert north.lost(timedelta(seconds=15)) == {}
     assert north.lost(timedelta(seconds=20)) == {"a": False}
 
 
@@ -93,7 +94,7 @@ def test_a_node_that_a_former_version_wrote_down_counts_from_when_it_is_next_lis
     Node.objects.filter(name="b").update(not_ready_since=north.now)
     north.now += MINUTE
     north.list_again(down="a")
-    assert north.lost(timedelta(seconds=29)) == {}
+    assert north.lost(timedelta(seconds=19)) == {}
     north.says("Unknown", "b")
     assert north.lost(timedelta(seconds=2)) == {"a": False}
 
