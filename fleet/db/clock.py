@@ -4,8 +4,12 @@ Clocks of machines differ, and step when they are corrected. What one process wr
 due time of a retry) is judged by another, so every process takes its time from the one clock that they share. Between two
 questions to the database it is counted on by the monotonic clock, which never steps. SQLite has no clock of its own: all its
 processes are on one machine, and share that one's.
+
+An event loop may not ask a database: there the last answer is counted on however old it is. The threads that answer the same
+process' requests ask again often enough.
 """
 
+import asyncio
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -26,16 +30,33 @@ _known: tuple[datetime, float] | None = None
 
 
 def now() -> datetime:
-    """Asks the database when its last answer is too old; raises `OperationalError` when that is away."""
+    """Asks the database when its last answer is too old; raises `OperationalError` when that is away.
+
+    In an event loop it never asks; before the first answer the time there is that of the machine.
+    """
     global _known
     if connection.vendor != "postgresql":
         return timezone.now()
     known = _known
     if known is None or not 0 <= time.monotonic() - known[1] < _FRESH_S:
+        if _in_event_loop():
+            return timezone.now() if known is None else _counted_on(known)
         with connection.cursor() as cursor:
             # Not the time the transaction began, which now() is.
             cursor.execute("SELECT clock_timestamp()")
             asked_at: datetime = cursor.fetchone()[0]
         with _lock:
             known = _known = asked_at.astimezone(UTC), time.monotonic()
+    return _counted_on(known)
+
+
+def _counted_on(known: tuple[datetime, float]) -> datetime:
     return known[0] + timedelta(seconds=time.monotonic() - known[1])
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
