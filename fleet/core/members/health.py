@@ -9,8 +9,9 @@ more. Where the fault is ours (refused credentials, or so many members at once t
 only: what runs there runs on, and what cannot be seen is not judged.
 
 One good look makes a member Ready; only looks that fail without a break for the whole grace make it anything else. The
-grace is counted from the first failed look, so a long pause of our own is not taken for silence of the member, and a
-clock that jumps backwards only starts the count again. Knows no database and no HTTP.
+grace is counted from the first failed look after a pause of our own, which is not taken for silence of the member; who keeps
+the looks begins the count anew after one. A clock that jumps backwards only starts the count again. Knows no database and no
+HTTP.
 """
 
 from collections.abc import Sequence

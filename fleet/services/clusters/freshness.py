@@ -34,19 +34,25 @@ def confirm(cluster_ids: Collection[int], now: datetime) -> None:
 
 
 def resume(now: datetime) -> None:
-    """After a downtime of Convoy, restarts the grace period of members lost before it: they were not observed meanwhile."""
-    unobserved = Cluster.objects.exclude(taints=[]).filter(looked_at__lt=now - HEARTBEAT_GAP)
-    isolation.each("freshness.resume", unobserved.values_list("pk", flat=True), lambda pk: _renew_taints(pk, now), now)
+    """After a downtime of Convoy, restarts what is counted of members that failed before it: they were not observed meanwhile.
+
+    That is the grace of those that are still Ready, and the toleration of those that are lost.
+    """
+    failing = ~Q(taints=[]) | Q(failing_since__isnull=False)
+    unobserved = Cluster.objects.filter(failing, looked_at__lt=now - HEARTBEAT_GAP)
+    isolation.each("freshness.resume", unobserved.values_list("pk", flat=True), lambda pk: _restart_count(pk, now), now)
 
 
 @transaction.atomic
-def _renew_taints(pk: int, now: datetime) -> None:
+def _restart_count(pk: int, now: datetime) -> None:
     row = Cluster.objects.select_for_update(no_key=True).filter(pk=pk).first()
     if row is None or row.is_heartbeat_recent(now):
         return
     row.looked_at = now
+    if row.state == Cluster.State.READY:
+        row.failing_since = None
     row.taints = [{**t, "timeAdded": now.isoformat()} if t["key"] in health.KEYS else t for t in row.taints]
-    clusters.announce(row, ["taints", "looked_at"], now)
+    clusters.announce(row, ["taints", "looked_at", "failing_since"], now)
 
 
 def review(now: datetime) -> None:

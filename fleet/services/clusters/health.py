@@ -41,15 +41,15 @@ def check_all(now: datetime) -> None:
     """Asks every member once. A cluster whose state is different is announced, with taints to match."""
     freshness.resume(now)
     rows, looks = _seen(list(Cluster.objects.all()))
-    unchanged: dict[tuple[tuple[str, Any], ...], list[int]] = defaultdict(list)
+    unchanged: dict[tuple[tuple[str, Any], ...], list[Cluster]] = defaultdict(list)
     for row, look, is_now in zip(rows, looks, _judge(rows, looks, now), strict=True):
         times = _times(look, is_now, now)
         if _is_unchanged(row, is_now, now):
-            unchanged[tuple(times.items())].append(row.pk)
+            unchanged[tuple(times.items())].append(row)
         else:
             isolation.run("clusters.move", [row.name], partial(_move, row, is_now, times, now))
-    for times_of_all, pks in unchanged.items():
-        _write_times(pks, dict(times_of_all))
+    for times_of_all, as_before in unchanged.items():
+        _write_times(as_before, dict(times_of_all))
     freshness.review(now)
 
 
@@ -155,16 +155,19 @@ def _is_unchanged(row: Cluster, is_now: Health, now: datetime) -> bool:
 
 
 @transaction.atomic
-def _write_times(pks: Sequence[int], times: dict[str, Any]) -> None:
+def _write_times(seen: Sequence[Cluster], times: dict[str, Any]) -> None:
+    """Of those that nobody has looked at since: a process may have been paused between its look and this."""
+    looked_at = {row.pk: row.looked_at for row in seen}
     # Locked in one order first: an UPDATE of many rows locks them in any order, and could wait for one that waits for it.
-    rows = Cluster.objects.filter(pk__in=pks).order_by("pk").select_for_update(no_key=True)
-    Cluster.objects.filter(pk__in=list(rows.values_list("pk", flat=True))).update(**times)
+    rows = Cluster.objects.filter(pk__in=looked_at).order_by("pk").select_for_update(no_key=True)
+    pks = [pk for pk, at in rows.values_list("pk", "looked_at") if at == looked_at[pk]]
+    Cluster.objects.filter(pk__in=pks).update(**times)
 
 
 @transaction.atomic
 def _move(seen: Cluster, is_now: Health, times: dict[str, Any], now: datetime) -> None:
     same = Cluster.objects.filter(pk=seen.pk, state=seen.state, state_reason=seen.state_reason)
-    row = same.select_for_update(no_key=True).first()
+    row = same.filter(looked_at=seen.looked_at).select_for_update(no_key=True).first()
     if row is None:
         return
     row.state, row.state_reason, row.state_message = is_now.state.value, is_now.reason, is_now.message

@@ -45,6 +45,49 @@ def test_it_taints_a_member_that_stays_silent_and_clears_it_when_it_is_back(nort
     assert Event.objects.filter(reason="ClusterNotReachable", type="Warning").count() == 1
 
 
+@pytest.mark.parametrize("pause_s", [600, -600], ids=["paused", "clock set back"])
+@pytest.mark.parametrize("drained", [False, True])
+def test_after_a_pause_of_ours_the_silence_of_a_member_begins_anew(north, pause_s, drained):
+    join(north)
+    if drained:
+        Cluster.objects.update(taints=[{"key": "team", "value": "vision", "effect": "NoSchedule"}])
+    north.faults.away = True
+    assert check(0).failing_since is not None
+    resumed = check(pause_s, pause_s + 9)
+    assert (resumed.state, taints(resumed)) == ("Ready", {"team"} if drained else set())
+    assert check(pause_s + 11).state == "Unknown"
+
+
+def test_a_pause_of_ours_does_not_forget_how_long_a_lost_member_is_lost(north):
+    join(north)
+    north.faults.away = True
+    lost = check(0, 11)
+    assert (lost.state, check(600).failing_since) == ("Unknown", lost.failing_since)
+
+
+@pytest.mark.parametrize("failing_s", [0, 11])
+def test_a_process_that_was_paused_while_it_looked_changes_nothing_that_another_has_seen_since(
+    north, failing_s, monkeypatch
+):
+    join(north)
+    north.faults.away = True
+    start, judge = timezone.now(), health._judge
+    health.check_all(start)
+
+    def judge_late(*args):
+        monkeypatch.setattr(health, "_judge", judge)
+        judged = judge(*args)
+        north.faults.away = False
+        health.check_all(start + timedelta(seconds=20))
+        return judged
+
+    monkeypatch.setattr(health, "_judge", judge_late)
+    health.check_all(start + timedelta(seconds=failing_s))
+    row = Cluster.objects.get()
+    assert (row.state, taints(row), row.failing_since) == ("Ready", set(), None)
+    assert row.looked_at == start + timedelta(seconds=20)
+
+
 def test_it_tells_a_member_that_is_ill_from_one_that_is_gone(north):
     join(north)
     north.faults.error_rate = 1.0
