@@ -123,7 +123,8 @@ def _dispatch_one(work: Work, job: Job | None, clock: Clock) -> str:
     except (MemberAway, MemberChanged, NotYet) as e:
         write = log.info if isinstance(e, NotYet) else log.warning
         write("dispatch failed", error=str(e), **fields)
-        _wait(work, str(e), clock())
+        if not _wait(work, str(e), clock()):
+            return "ClaimLost"
         if job is not None and work.state in (State.PENDING, State.SENDING):
             _record_reason(job, work, Code.WAITING_FOR_MEMBER, unreached.message(work.cluster, str(e)), clock())
         if isinstance(e, MemberAway) and not e.status:
@@ -140,10 +141,13 @@ def _job_name(work: Work) -> str:
 
 
 @transaction.atomic
-def _wait(work: Work, message: str, now: datetime) -> None:
-    works.give_back(work, now, message=message)
+def _wait(work: Work, message: str, now: datetime) -> bool:
+    """Returns False if the claim was lost: then what was seen says nothing any more."""
+    if not works.give_back(work, now, message=message):
+        return False
     if work.message != message[:500]:
         announce_works([work], now)
+    return True
 
 
 def _client(work: Work, clock: Clock) -> MemberClient:
@@ -384,6 +388,8 @@ def _success_reporter(work: Work, job: Job | None, kind: Kind, clock: Clock) -> 
         return member_objects.ignore
 
     def report(copy: Manifest) -> None:
+        # What a worker read that was paused since is older than what the next one has kept.
+        works.renew(work, clock())
         preserved_state.keep_last(job, work, copy, clock())
         if kind.read_status(copy.get("status") or {}, 0).phase is Phase.SUCCEEDED:
             for handler in event_handlers.registered():
@@ -410,7 +416,7 @@ def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
         if job is not None:
             names = dependents.no_longer_needed(job, work)
             for claim in dependents.remove(client, job, names):
-                volume_claims.forget(job.namespace, claim.name, work.cluster, clock())
+                volume_claims.forget(job, claim.name, work.cluster, clock())
     except MemberMissing as e:
         raise NotYet(e.message) from e
     except MemberRefused as e:

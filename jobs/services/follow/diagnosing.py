@@ -73,6 +73,7 @@ def _claim(attempt: Attempt, now: datetime) -> bool:
     """Moves the next try into the future, so that only this worker makes this one. If it dies, the next try is made."""
     retry = now + _RETRY_AFTER[min(attempt.log_tries, len(_RETRY_AFTER) - 1)]
     unclaimed = Attempt.objects.filter(pk=attempt.pk, log_due_at=attempt.log_due_at)
+    attempt.log_due_at = retry
     return unclaimed.update(log_due_at=retry, log_tries=F("log_tries") + 1) == 1
 
 
@@ -168,12 +169,12 @@ def _store(attempt: Attempt, diagnosis: Diagnosis, now: datetime) -> None:
     job = Job.objects.select_related("cluster", "policy").get(pk=attempt.job_id)
     lock_jobs(Job.objects.filter(pk=job.pk))
     job.refresh_from_db(fields=["state", "reason", "attempt", "shares"])
-    mine = Attempt.objects.filter(pk=attempt.pk).exclude(cause="")
-    if not mine.update(diagnosis=diagnosis.as_json(), log_due_at=None):
-        Attempt.objects.filter(pk=attempt.pk).update(
-            log_due_at=None
-        )  # the attempt runs again, or has succeeded after all
+    # Only while the claim stands: another worker may have diagnosed it meanwhile, or it failed anew.
+    if not Attempt.objects.filter(pk=attempt.pk, log_due_at=attempt.log_due_at).update(log_due_at=None):
         return
+    mine = Attempt.objects.filter(pk=attempt.pk).exclude(cause="")
+    if not mine.update(diagnosis=diagnosis.as_json()):
+        return  # the attempt runs again, or has succeeded after all
     mine.filter(cause__in=evidence.WEAK).update(cause=diagnosis.cause, incident=None)
     _explain(job, attempt, diagnosis, now)
     record_event(job, "Diagnosed", f"attempt {attempt.number} failed: {diagnosis.summary}"[:1024], now, warning=True)

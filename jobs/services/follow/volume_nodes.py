@@ -86,7 +86,8 @@ def _postpone(location: ClaimLocation, now: datetime) -> bool:
     """Moves the next try into the future, so that only this worker makes this one."""
     wait = min(max((now - location.created_at) / 4, _SOONEST), _LATEST) if location.node_terms is None else _LATEST
     unclaimed = ClaimLocation.objects.filter(pk=location.pk, read_due_at=location.read_due_at)
-    return unclaimed.update(read_due_at=now + wait) == 1
+    location.read_due_at = now + wait
+    return unclaimed.update(read_due_at=location.read_due_at) == 1
 
 
 def _get(location: ClaimLocation, path: str) -> dict[str, Any]:

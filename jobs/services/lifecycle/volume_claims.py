@@ -7,6 +7,7 @@ binds no job, and has no rows.
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
@@ -52,11 +53,13 @@ def bind(job: Job, cluster: Cluster, rows: Iterable[Dependent], now: datetime, *
 
 
 @transaction.atomic
-def forget(namespace: str, name: str, cluster: Cluster, now: datetime) -> None:
-    """The cluster does not have the claim, or not any more."""
-    _lock(namespace, [name])
-    if ClaimLocation.objects.filter(namespace=namespace, name=name, cluster=cluster).delete()[0]:
-        _announce(namespace, [name], cluster.uid, now)
+def forget(job: Job, name: str, cluster: Cluster, now: datetime) -> None:
+    """The cluster did not have the claim any more when a copy of the job was removed, and another job's may have it since."""
+    _lock(job.namespace, [name])
+    if _is_mounted(cluster, job.namespace, name, by_others_than=job.uid):
+        return
+    if ClaimLocation.objects.filter(namespace=job.namespace, name=name, cluster=cluster).delete()[0]:
+        _announce(job.namespace, [name], cluster.uid, now)
 
 
 @transaction.atomic
@@ -66,14 +69,26 @@ def missing(location: ClaimLocation, now: datetime) -> bool:
     Of one without a volume nothing is said: it may not have been sent yet. Returns whether it is forgotten.
     """
     _lock(location.namespace, [location.name])
-    works = Work.objects.filter(cluster=location.cluster, namespace=location.namespace).exclude(state=Work.State.GONE)
-    jobs = Job.objects.filter(uid__in=works.order_by().values("job_uid"))
-    if any(location.name in role.get("claims", ()) for roles in jobs.values_list("roles", flat=True) for role in roles):
+    if _is_mounted(location.cluster, location.namespace, location.name):
         return False
-    if not ClaimLocation.objects.filter(pk=location.pk, node_terms__isnull=False).delete()[0]:
+    if not _as_read(location).filter(node_terms__isnull=False).delete()[0]:
         return False
     _announce(location.namespace, [location.name], location.cluster.uid, now)
     return True
+
+
+def _is_mounted(cluster: Cluster, namespace: str, name: str, *, by_others_than: UUID | None = None) -> bool:
+    """Whether a copy that the cluster may have mounts the claim."""
+    works = Work.objects.filter(cluster=cluster, namespace=namespace).exclude(state=Work.State.GONE)
+    jobs = Job.objects.filter(uid__in=works.order_by().values("job_uid"))
+    if by_others_than is not None:
+        jobs = jobs.exclude(uid=by_others_than)
+    return any(name in role.get("claims", ()) for roles in jobs.values_list("roles", flat=True) for role in roles)
+
+
+def _as_read(location: ClaimLocation) -> QuerySet[ClaimLocation]:
+    """Nothing once another worker has read it again: what this one has read is older."""
+    return ClaimLocation.objects.filter(pk=location.pk, read_due_at=location.read_due_at)
 
 
 @transaction.atomic
@@ -84,7 +99,7 @@ def reached_from(location: ClaimLocation, terms: list[list[list[Any]]] | None, n
     """
     _lock(location.namespace, [location.name])
     before = ClaimLocation.objects.filter(pk=location.pk).values_list("node_terms", flat=True).first()
-    if terms == before or not ClaimLocation.objects.filter(pk=location.pk).update(node_terms=terms):
+    if terms == before or not _as_read(location).update(node_terms=terms):
         return False
     if terms or before:
         _announce(location.namespace, [location.name], location.cluster.uid, now)

@@ -189,11 +189,12 @@ def order(rows: QuerySet[Work], event: WorkEvent, now: datetime) -> None:
         events.enqueue("jobs.push", pk)
 
 
-def give_back(work: Work, now: datetime, *, message: str = "", wait_s: float | None = None) -> None:
+def give_back(work: Work, now: datetime, *, message: str = "", wait_s: float | None = None) -> bool:
     """Ends the claim; the work is tried again after a wait that doubles with each try, or after ``wait_s``.
 
-    A wait of known length is no failure, so that the next failure waits briefly again. A work that became due during the claim,
-    for example because the member reported that the copy is gone, is tried again at once.
+    Returns False, and changes nothing, if the claim was lost before. A wait of known length is no failure, so that the next
+    failure waits briefly again. A work that became due during the claim, for example because the member reported that the copy
+    is gone, is tried again at once.
     """
     wait = min(0.2 * 2 ** min(work.tries, 10), settings.CONVOY_DISPATCH.longest_retry_s) if wait_s is None else wait_s
     ended: dict[str, Any] = {"claim": "", "claimed_at": None, "message": message[:500]}
@@ -201,12 +202,14 @@ def give_back(work: Work, now: datetime, *, message: str = "", wait_s: float | N
         ended["tries"] = work.tries = 0
     claimed = Work.objects.filter(pk=work.pk, claim=work.claim)
     if not claimed.filter(due_at=work.due_at).update(due_at=now + timedelta(seconds=wait), **ended):
-        wait = 0 if claimed.update(**ended) else wait
+        if not claimed.update(**ended):
+            return False
+        wait = 0
     if Work.objects.filter(pk=work.pk, state__in=ACTIONABLE).exclude(state=work.state).update(due_at=now):
         events.enqueue("jobs.push", work.pk)
-        return
-    if work.state in ACTIONABLE or work.is_resizing:
+    elif work.state in ACTIONABLE or work.is_resizing:
         events.enqueue("jobs.push", work.pk, countdown_s=wait)
+    return True
 
 
 def drop_unsent(jobs: Sequence[Job], now: datetime) -> None:

@@ -35,7 +35,7 @@ def test_a_claim_is_bound_once_a_cluster_has_it_and_watches_are_told(kubectl):
         now, rows = timezone.now(), list(Dependent.objects.all())
         volume_claims.bind(books.job("llama"), Cluster.objects.get(), rows, now, anywhere=False)
         assert watch.stdout.readline().split()[:3] == ["MODIFIED", "ckpt", "Bound"]
-        volume_claims.forget("default", "ckpt", Cluster.objects.get(), now)
+        volume_claims.forget(books.job("llama"), "ckpt", Cluster.objects.get(), now)
         assert watch.stdout.readline().split()[:3] == ["MODIFIED", "ckpt", "Pending"]
     kubectl.says("wait", "--for=jsonpath={.status.phase}=Pending", "pvc/ckpt", "--timeout=5s")
 

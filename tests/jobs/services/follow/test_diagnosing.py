@@ -110,6 +110,23 @@ def test_it_reads_each_log_once(llama, logs):
     assert logs.reads == ["llama-worker-0"]
 
 
+def test_a_worker_that_was_paused_while_it_read_adds_nothing_to_what_another_one_found(llama, logs, monkeypatch):
+    pod(llama, "llama-worker-0", **FAILED)
+    logs.texts["llama-worker-0"] = recorded("value_error_of_one_rank")
+    books.report("llama", "Failed")
+    read = diagnosing._read
+
+    def read_late(*args, **options):
+        monkeypatch.setattr(diagnosing, "_read", read)
+        assert diagnosed(llama, after_s=60)[0]
+        return read(*args, **options)
+
+    monkeypatch.setattr(diagnosing, "_read", read_late)
+    diagnosed(llama)
+    assert books.job("llama").reason["message"].count("ValueError: Expected input") == 1
+    assert Event.objects.get(reason="Diagnosed").count == 1
+
+
 def test_it_reads_the_pods_that_ended_first_and_believes_the_one_that_raised(llama, logs):
     for number, name in enumerate(("llama-master-0", "llama-worker-0", "llama-worker-1")):
         pod(llama, name, ended_at=f"2026-11-20T10:00:0{3 - number}Z", **FAILED)
@@ -265,7 +282,8 @@ def test_the_exception_is_found_after_a_progress_bar_of_one_endless_line(llama, 
 
 
 @pytest.mark.parametrize("log", [b"x" * 20_000_000, b"step\n" * 2_000_000, b"\xff\xfe" * 100_000, b""])
-def test_a_huge_or_broken_log_is_read_within_bounds(llama, logs, log):
+def test_a_huge_or_broken_log_is_read_within_bounds(llama, logs, log, monkeypatch):
+    monkeypatch.setattr(pod_logs, "ANSWER_S", 60.0)  # a busy machine sends 20 MB in more than the 5 s of the product
     pod(llama, "llama-worker-0", **FAILED)
     logs.texts["llama-worker-0"] = log
     client = member_clients.client(llama.cluster)
