@@ -5,13 +5,15 @@ commit: what a deletion does not find when it has begun is never created.
 """
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from zlib import crc32
 
 from django.db import connection, transaction
+from django.db.models import Q
 
 from fleet.changes import dry_runs, events, journal
+from fleet.db import clock
 from fleet.models import Namespace
 
 _LOCKS = 0x6E616D65
@@ -73,9 +75,10 @@ def terminating(names: Collection[str]) -> list[str]:
     return list(Namespace.objects.filter(name__in=names, deleting_at__isnull=False).values_list("name", flat=True))
 
 
-def terminating_before(at: datetime) -> list[str]:
-    """Those whose deletion began before."""
-    return list(Namespace.objects.filter(deleting_at__lt=at).order_by("deleting_at").values_list("name", flat=True))
+def terminating_for(least: timedelta, now: datetime) -> list[str]:
+    """Those whose deletion began so long ago, or at a time that is yet to come: before the clock was set back."""
+    rows = Namespace.objects.filter(Q(deleting_at__lt=now - least) | Q(deleting_at__gt=now + clock.STEP))
+    return list(rows.order_by("deleting_at").values_list("name", flat=True))
 
 
 @transaction.atomic

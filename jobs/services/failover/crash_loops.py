@@ -1,7 +1,8 @@
 """Detects crash loops: pods that restart in place again and again, while their job reports that it is running.
 
 Under ``restartPolicy: OnFailure`` or ``Always`` a member never ends such a job. A pod is in a crash loop after
-`crash_loop_restarts` restarts, until it has run without a restart for half of the time that an unhealthy job is tolerated.
+`crash_loop_restarts` restarts, until it has run without a restart for half of the time that an unhealthy job is tolerated. One
+that runs since a time that is yet to come did so before the clock was set back: its next restart says whether it loops still.
 """
 
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
+from fleet.db import clock
 from fleet.models import Pod
 from jobs.models import Job
 from jobs.snapshot import spec_of
@@ -49,6 +51,6 @@ def find(job: Job, pods: Iterable[Pod], now: datetime, *, attempt: int | None = 
     # The policy is read only if there are such pods, because this runs for every report of every job.
     stable_after = timedelta(seconds=tolerated_s(job) / 2) if restarting else timedelta()
     for pod in restarting:
-        if pod.running_since is None or now - pod.running_since < stable_after:
+        if pod.running_since is None or -clock.STEP <= now - pod.running_since < stable_after:
             return CrashLoop(pod.name, pod.restarts, pod.exit_code)
     return None

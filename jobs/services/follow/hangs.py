@@ -61,7 +61,7 @@ def review(now: datetime) -> None:
     _learn(now)
     for uid in _due(now).values_list("job__uid", flat=True)[:_BATCH]:
         events.enqueue("jobs.check_hang", str(uid))
-    for pk in Hang.objects.filter(notify_due_at__lte=now).values_list("pk", flat=True)[:_BATCH]:
+    for pk in Hang.objects.filter(_to_notify(now)).values_list("pk", flat=True)[:_BATCH]:
         events.enqueue("jobs.notify_hang", pk)
 
 
@@ -277,9 +277,14 @@ def _leave_alone(job: Job, why: str, now: datetime) -> None:
     record_event(job, "NotRestarted", f"its pods are not restarted: {why}"[:1024], now, warning=True)
 
 
+def _to_notify(now: datetime) -> Q:
+    """A time beyond any wait is from before the clock was set back."""
+    return Q(notify_due_at__lte=now) | Q(notify_due_at__gt=now + _NOTIFY_AFTER[-1] + clock.STEP)
+
+
 def notify(pk: int, now: datetime) -> bool:
     """Calls the webhook about a hang. Returns whether it took the call."""
-    hang = Hang.objects.filter(pk=pk, notify_due_at__lte=now).select_related("job", "job__cluster").first()
+    hang = Hang.objects.filter(_to_notify(now), pk=pk).select_related("job", "job__cluster").first()
     if hang is None:
         return False
     wait = _NOTIFY_AFTER[min(hang.notify_tries, len(_NOTIFY_AFTER) - 1)]

@@ -48,7 +48,7 @@ _KEPT_ALL = "it keeps its size: of fewer pods its operator would end any, also s
 _FIELDS = ("heard_at", "left_at", "saved_step", "stopped_at")
 
 
-def record(cluster_id: int, copies: Iterable[tuple[Job, int, Manifest]]) -> list[events.Line]:
+def record(cluster_id: int, copies: Iterable[tuple[Job, int, Manifest]], now: datetime) -> list[events.Line]:
     """Writes what the copies say of notices, and returns what is new for the timelines. The jobs are locked.
 
     It comes before `progress.record`: a report repeats its job's last checkpoint, which is new where that table has another.
@@ -61,7 +61,7 @@ def record(cluster_id: int, copies: Iterable[tuple[Job, int, Manifest]]) -> list
     lines: list[events.Line] = []
     for job, attempt, read, steps in reported:
         is_new = steps is not None and steps.saved_step != saved.get(job.pk)
-        lines += _record(job, attempt, cluster, read, steps if is_new else None)
+        lines += _record(job, attempt, cluster, read, steps if is_new else None, now)
     return lines
 
 
@@ -72,7 +72,7 @@ def _read(copy: Manifest) -> dict[str, JobRecord]:
 
 
 def _record(
-    job: Job, attempt: int, cluster: str, records: Mapping[str, JobRecord], steps: Progress | None
+    job: Job, attempt: int, cluster: str, records: Mapping[str, JobRecord], steps: Progress | None, now: datetime
 ) -> list[events.Line]:
     """``steps``: the latest report, if it has a checkpoint that no report before had."""
     known = {(row.notice_id, row.pod): row for row in Notice.objects.filter(job=job, attempt=attempt)}
@@ -84,8 +84,8 @@ def _record(
             row = known.get((one.notice.id, pod))
             if row is None and len(known) + len(new) < MOST:
                 new.append(_row(job, attempt, cluster, one, pod))
-                _take(new[-1], one, entry, saved)
-            elif row is not None and _take(row, one, entry, saved):
+                _take(new[-1], one, entry, saved, now)
+            elif row is not None and _take(row, one, entry, saved, now):
                 changed.append(row)
     Notice.objects.bulk_create(new, ignore_conflicts=True)
     bulk.update(changed, _FIELDS)
@@ -109,12 +109,15 @@ def _saved_after(one: JobRecord, steps: Progress | None) -> int | None:
     return steps.saved_step
 
 
-def _take(row: Notice, one: JobRecord, entry: PodRecord, saved: int | None) -> bool:
-    """Takes over what became known; a time that is known stays. Returns whether anything has."""
+def _take(row: Notice, one: JobRecord, entry: PodRecord, saved: int | None, now: datetime) -> bool:
+    """Takes over what became known; a time that is known stays. Returns whether anything has.
+
+    A pod has left by now, whatever the clock of its member says: what follows waits no longer for a clock that is ahead.
+    """
     before = [getattr(row, name) for name in _FIELDS]
     row.heard_at = row.heard_at or _time(entry.heard)
     if row.left_at is None and entry.left is not None:
-        row.left_at = _time(entry.left)
+        row.left_at = min(datetime.fromtimestamp(entry.left, UTC), now)
         transaction.on_commit(partial(_count, row), robust=True)
     known = row.saved_step if row.saved_step is not None else saved
     row.saved_step = known if entry.step is None else entry.step
@@ -142,7 +145,8 @@ def _line(job: Job, rows: Sequence[Notice]) -> events.Line:
 
 
 def _recent_notices(param: Param) -> QuerySet[Notice, Any]:
-    recent = Q(deadline__gt=param("since", TIME), at__lte=param("now", TIME)) | Q(stopped_at__isnull=False)
+    # Also one of a time that is yet to come: the clock of its member is ahead, or that of the fleet was set back.
+    recent = Q(deadline__gt=param("since", TIME)) | Q(stopped_at__isnull=False)
     rows = Notice.objects.filter(recent, job__uid__in=param("uids", UID)).order_by()
     return rows.values_list("job__uid", "attempt", "scope", "stopped_at", "at")
 
@@ -158,7 +162,7 @@ def attempts_asked_to_stop(keys: Iterable[Key], now: datetime) -> dict[Key, Stop
     scopes: dict[Key, Scope] = {}
     asked: dict[Key, datetime] = {}
     uids = list({uid for uid, _ in wanted})
-    for uid, attempt, scope, stopped_at, at in _RECENT_NOTICES.values(uids=uids, since=now - AFTERWARDS, now=now):
+    for uid, attempt, scope, stopped_at, at in _RECENT_NOTICES.values(uids=uids, since=now - AFTERWARDS):
         if scopes.get((uid, attempt)) is not Scope.JOB:
             scopes[uid, attempt] = Scope.JOB if stopped_at else Scope(scope)
         asked[uid, attempt] = min(asked.get((uid, attempt), at), at)
@@ -281,9 +285,11 @@ def _shrink(job: Job, rows: Sequence[Notice], now: datetime) -> bool:
     missing = after_reclaim.missing(before, bound)
     fewer = after_reclaim.smaller(before, bound, ends_last=kind.ends_last, ends_any=kind.ends_any)
     last = max(row.left_at for row in rows if row.left_at)
+    # A time that is yet to come is from before the clock was set back.
+    is_recent = timedelta() <= now - last < REPLACED_WITHIN
     if job.state != JobState.RUNNING or not missing:
-        return now - last > REPLACED_WITHIN and _close(rows, now)
-    if now - last < REPLACED_WITHIN:
+        return not is_recent and _close(rows, now)
+    if is_recent:
         return False
     if not fewer:
         record_event(job, "NotResized", _KEPT_ALL if kind.ends_any else _KEPT, now)

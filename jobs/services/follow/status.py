@@ -78,7 +78,7 @@ class JobEventHandler:
             now, evidence.failures(failed) if failed else {}, crash_loops.rows(running.restarting), running.created
         )
         state_preservation.keep(cluster_id, _reports(jobs, copies), now)
-        batch.timeline += notices.record(cluster_id, _whole(jobs, copies))
+        batch.timeline += notices.record(cluster_id, _whole(jobs, copies), now)
         progress.record(_whole(jobs, copies))
         batch.asked_to_stop = _asked_to_stop(jobs, copies, now)
         followed: set[Key] = set()

@@ -116,7 +116,7 @@ class SchedulerCache:
     def refresh(self, now: datetime) -> Scheduler:
         """Applies everything committed until now and returns the scheduler."""
         self._now = now
-        due = [pk for pk, until in self._set_aside.items() if until <= now]
+        due = [pk for pk, until in self._set_aside.items() if not now < until <= now + _rejected_for()]
         with repeatable_read(_WRITERS_S):
             if self._last is None or self._is_stale(now) or not self._follow(self._last):
                 self._load(now)
@@ -381,12 +381,7 @@ class SchedulerCache:
         if job["reason_code"] != Code.PLAN_REJECTED:
             self._set_aside.pop(job["pk"], None)
             return False
-        return (
-            self._set_aside.setdefault(
-                job["pk"], self._now + timedelta(seconds=settings.CONVOY_SCHEDULER.rejected_retry_s)
-            )
-            > self._now
-        )
+        return self._set_aside.setdefault(job["pk"], self._now + _rejected_for()) > self._now
 
     def _open_holds(self) -> dict[Hashable, CapacityHold | None]:
         """Every open hold by key; None for those already known. Holds are not journalled; few are open: those without pods.
@@ -440,6 +435,10 @@ _KINDS = frozenset(kind.resource.kind for kind in registry.everything())
 
 def _identity(entry: journal.Entry) -> tuple[object, ...]:
     return entry.version, entry.kind, entry.object_uid, entry.at
+
+
+def _rejected_for() -> timedelta:
+    return timedelta(seconds=settings.CONVOY_SCHEDULER.rejected_retry_s)
 
 
 def _chunks(names: Sequence[T]) -> Iterable[Sequence[T]]:

@@ -88,6 +88,14 @@ def test_it_tries_the_gang_again_only_after_a_while_and_places_it_once_the_row_i
     assert books.job("b").reason["code"] == "WaitingForMember"
 
 
+def test_it_is_tried_again_at_once_when_the_clock_was_set_back():
+    now = timezone.now()
+    left = leave_work("b", three())
+    cycle_at(now + timedelta(hours=1))
+    left.delete()
+    assert cycle_at(now) == 1
+
+
 def test_a_job_that_is_suspended_and_resumed_is_tried_at_once(as_admin):
     left = leave_work("b", three())
     books.cycle()

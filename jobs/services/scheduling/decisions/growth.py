@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Count, F
 
 from fleet.changes import events
+from fleet.db import clock
 from fleet.models import Hold, Pod
 from jobs import metrics, queries, snapshot
 from jobs.core.gang.types import CapacityHold
@@ -86,12 +87,17 @@ def _held(jobs: Iterable[Job]) -> set[UUID]:
 
 
 def _cooling_down(jobs: Iterable[Job], now: datetime) -> set[UUID]:
-    """The jobs whose last start or resize was so short ago that they would do little but restart."""
+    """The jobs whose last start or resize was so short ago that they would do little but restart.
+
+    One that is yet to come is from before the clock was set back: how long ago it was is not known.
+    """
     by_pk = {job.pk: job for job in jobs}
     busy = set()
     for attempt in Attempt.objects.filter(job__in=by_pk, ended_at=None):
         job = by_pk[attempt.job_id]
-        if attempt.number == job.attempt and now < pace.grows_from(changed_at(attempt), restart_cost(attempt)):
+        changed = changed_at(attempt)
+        is_known = changed <= now + clock.STEP
+        if attempt.number == job.attempt and is_known and now < pace.grows_from(changed, restart_cost(attempt)):
             busy.add(job.uid)
     return busy
 

@@ -23,7 +23,7 @@ BATCH = 200
 
 
 def resume(now: datetime) -> None:
-    for name in namespaces.terminating_before(now - AFTER):
+    for name in namespaces.terminating_for(AFTER, now):
         remaining = list(islice(_remaining(name), BATCH))
         isolation.each("interrupted_deletions.objects", remaining, partial(_delete, now=now), now)
         if not remaining and not Job.objects.filter(namespace=name).exists():

@@ -174,6 +174,14 @@ def test_it_is_healthy_again_once_its_pods_keep_running(llama):
     assert (books.job("llama").unhealthy_since, books.job("llama").reason) == (None, None)
 
 
+def test_pods_that_have_run_since_before_the_clock_was_set_back_are_in_no_crash_loop(llama):
+    books.tolerating("llama", seconds=30)
+    restarts(llama, 3)
+    restarts(llama, 3, reason="", running_since=timezone.now() + timedelta(hours=1))
+    assert books.job("llama").unhealthy_since is None
+    assert health.check(timezone.now() + LATER) == 0 and books.job("llama").state == "Running"
+
+
 def test_it_recovers_by_the_clock_when_no_report_says_that_its_pods_keep_running(llama):
     books.tolerating("llama", seconds=30)
     restarts(llama, 3, running_since=timezone.now())

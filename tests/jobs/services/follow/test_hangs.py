@@ -324,6 +324,12 @@ def test_1_4_16_the_webhook_is_called_with_a_signature_until_it_takes_the_call(s
     assert (json.loads(body)["name"], json.loads(body)["step"]) == ("llama", 2)
 
 
+def test_a_call_that_was_due_before_the_clock_was_set_back_is_made(silent, clock, receiver):
+    clock.look(silent(), 121)
+    Hang.objects.update(notify_due_at=clock.now + timedelta(hours=2))
+    assert hangs.notify(Hang.objects.get().pk, clock.now)
+
+
 def test_a_webhook_that_never_takes_a_call_is_given_up(silent, clock, receiver):
     job = silent()
     receiver.status = 500

@@ -45,6 +45,13 @@ def test_what_is_in_it_goes_and_then_the_namespace():
     assert not Namespace.objects.exists()
 
 
+def test_one_that_began_before_the_clock_was_set_back_waits_no_hour():
+    filled("vision")
+    namespaces.terminate("vision", now=NOW + timedelta(hours=1))
+    interrupted_deletions.resume(NOW)
+    assert left() == []
+
+
 def test_it_stays_until_its_last_job_is_gone():
     filled("vision")
     namespaces.terminate("vision", now=NOW)

@@ -162,6 +162,28 @@ def test_it_waits_a_little_for_pods_in_the_place_of_those_that_left():
     assert not notices.unsettled().exists()
 
 
+@pytest.mark.parametrize("ahead", ["member", "fleet"])
+def test_it_waits_no_hour_for_pods_in_the_place_of_those_that_left_by_a_clock_that_is_ahead(ahead):
+    Pod.objects.filter(name="llama-worker-2").update(node="", phase="Pending")
+    now, hour = timezone.now(), timedelta(hours=1)
+    if ahead == "member":
+        report(record(Scope.PODS, ago_s=-3600), now=now)
+        notices.settle(now + timedelta(seconds=5))
+        assert size("llama") == 3
+    else:
+        report(record(Scope.PODS, ago_s=-3600), now=now + hour)
+    notices.settle(now + timedelta(seconds=11))
+    assert size("llama") == 2
+
+
+@pytest.mark.parametrize("ahead_s", [3, 3600])
+def test_an_end_is_the_answer_to_a_notice_though_the_clock_of_the_member_is_ahead(ahead_s):
+    report(record(Scope.PODS, ago_s=-ahead_s), "Failed")
+    assert books.job("llama").state == Job.State.RUNNING
+    notices.settle(timezone.now())
+    assert books.job("llama").state == Job.State.RECLAIMING
+
+
 def test_it_lets_a_sweep_do_what_a_lost_hint_did_not():
     Pod.objects.filter(name="llama-worker-2").update(node="", phase="Pending")
     report(record(Scope.PODS))

@@ -77,7 +77,14 @@ def test_it_never_grows_above_its_max(north):
 
 
 @pytest.mark.parametrize(
-    ("cost", "since", "grows"), [(10, 55, False), (10, 65, True), (30, 140, False), (30, 160, True)]
+    ("cost", "since", "grows"),
+    [
+        (10, 55, False),
+        (10, 65, True),
+        (30, 140, False),
+        (30, 160, True),
+        pytest.param(10, -3600, True, id="clock set back"),
+    ],
 )
 def test_it_rests_for_five_times_its_restart_cost(north, cost, since, grows):
     running(workers=2, most=3)
