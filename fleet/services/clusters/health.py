@@ -156,7 +156,7 @@ def _is_unchanged(row: Cluster, is_now: Health, now: datetime) -> bool:
 
 @transaction.atomic
 def _write_times(seen: Sequence[Cluster], times: dict[str, Any]) -> None:
-    """Of those that nobody has looked at since: a process may have been paused between its look and this."""
+    """Of those that have not been looked at since: a process may have been paused between its look and this."""
     looked_at = {row.pk: row.looked_at for row in seen}
     # Locked in one order first: an UPDATE of many rows locks them in any order, and could wait for one that waits for it.
     rows = Cluster.objects.filter(pk__in=looked_at).order_by("pk").select_for_update(no_key=True)
