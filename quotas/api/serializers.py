@@ -22,6 +22,20 @@ class UserHoursSerializer(serializers.Serializer[Any]):
     gpu_hours = serializers.FloatField()
 
 
+class NodeShareSerializer(serializers.Serializer[Any]):
+    """What a node is compared by with its siblings: the least comes first, and is the last to give back."""
+
+    borrowed = serializers.FloatField(
+        allow_null=True,
+        help_text="the largest part of any resource that it borrows now, divided by its weight; null: it has weight 0",
+    )
+    recent = serializers.FloatField(
+        allow_null=True,
+        help_text="of the GPU-hours that all siblings used lately; null: those do not count here, or are none",
+    )
+    entitled = serializers.FloatField(allow_null=True, help_text="of the weights of all siblings; null: they have none")
+
+
 class BudgetSerializer(serializers.Serializer[Any]):
     """What is used of a budget: GPUs × time from the placement of each attempt to its end."""
 
@@ -68,6 +82,9 @@ class QuotaNodeSerializer(serializers.Serializer[Any]):
     resources = serializers.DictField(child=QuotaAmountSerializer())
     recent_gpu_hours = serializers.FloatField(
         allow_null=True, help_text="used lately, faded; null: no node of the tree has `fair-share: OverTime`"
+    )
+    share = NodeShareSerializer(
+        allow_null=True, help_text="null: its parent has neither `reclaim: FairShare` nor `fair-share: OverTime`"
     )
     budget = BudgetSerializer(allow_null=True, help_text="null: it has none")
     windows = WindowSerializer(many=True, help_text="what is open of its windows and what opens next, within 31 days")

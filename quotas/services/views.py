@@ -11,7 +11,7 @@ from quotas.core.accounts.budget_accounts import Account
 from quotas.core.trees import parsing, window_trees, windows
 from quotas.core.trees.tree import OutsideJobs
 from quotas.models import Queue, QuotaTree
-from quotas.services import edits, scopes, usage
+from quotas.services import edits, scopes, shares, usage
 
 _MOST_USERS = 50
 
@@ -49,6 +49,8 @@ class NodeView:
     resources: dict[str, usage.Amount]
     recent_gpu_hours: float | None
     """Used lately; None where the tree does not share by it."""
+    share: shares.Share | None
+    """What it is compared by with its siblings; None where they do not share fairly."""
     budget: Account | None
     """What is used of its budget; None: it has none."""
     windows: list[WindowView]
@@ -78,6 +80,7 @@ def tree_view_of(row: QuotaTree, user: Any, now: datetime) -> TreeView:
     queues = {queue.path: queue for queue in queries.queues()}
     tree = window_trees.with_amounts(tree, queries.window_amounts(queues.values()))
     report, accounts = usage.report(tree), usage.budgets(tree, now)
+    compared = shares.of_tree(tree, report, recent.by_path)
     written = dict(edits.walk(row.manifest))
     nodes = [
         NodeView(
@@ -98,6 +101,7 @@ def tree_view_of(row: QuotaTree, user: Any, now: datetime) -> TreeView:
                 for each in windows.next_openings(node, now)
             ],
             recent_gpu_hours=recent.by_path.get(node.path),
+            share=compared.get(node.path),
             users=[
                 UserHours(name, hours)
                 for name, hours in recent.by_user.get(node.path, {}).items()

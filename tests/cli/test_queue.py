@@ -48,6 +48,18 @@ def test_it_draws_the_tree_with_what_is_in_use(server, convoy):
     assert rows[3].split()[-2:] == ["3", "2"]
 
 
+def test_it_shows_what_children_that_share_fairly_are_compared_by(server, convoy):
+    share = {"borrowed": 0.375, "recent": 0.4, "entitled": 0.5}
+    nodes = [
+        node("root", amount(7, 8, 8), share=None),
+        node("root/vision", amount(7, 4, 8), share=share),
+        node("root/speech", amount(0, 4, 6), share=share | {"borrowed": None, "recent": None}),
+    ]
+    server.on("quota/tree/", TREE | {"nodes": nodes})
+    header, *rows = (line.split("  ")[-1].strip() for line in convoy("queue", "tree").out.splitlines())
+    assert (header, rows) == ("SHARE", ["-", "37.5% borrowed, 40% used of 50%", "weight 0"])
+
+
 def test_it_says_how_much_is_in_use_outside_the_tree(server, convoy):
     server.on("quota/tree/", TREE)
     told = convoy("queue", "tree").err

@@ -32,18 +32,34 @@ def tree(
     resource = resource or _default_resource(quota["nodes"][0]["resources"])
     drawn = list(_drawn(quota["nodes"], "", ""))
     lately = ["LATELY"] if any(node.get("recent_gpu_hours") is not None for _, node in drawn) else []
+    share = ["SHARE"] if any(node.get("share") for _, node in drawn) else []
     budget = ["BUDGET"] if any(node.get("budget") for _, node in drawn) else []
     window = ["WINDOW"] if any(node.get("windows") for _, node in drawn) else []
     rows = [
         _node(prefix, node, resource)
         + [_lately(node) for _ in lately]
+        + [_share(node) for _ in share]
         + [_budget(node) for _ in budget]
         + [_window(node, resource) for _ in window]
         for prefix, node in drawn
     ]
     heading = "GPUS" if resource == human.GPU else resource.upper()
     run.screen.table(
-        ["QUOTA", heading, "USED", "MIN", "MAX", "BORROWED", "LENT", "WAITS FOR", "QUEUE", *lately, *budget, *window],
+        [
+            "QUOTA",
+            heading,
+            "USED",
+            "MIN",
+            "MAX",
+            "BORROWED",
+            "LENT",
+            "WAITS FOR",
+            "QUEUE",
+            *lately,
+            *share,
+            *budget,
+            *window,
+        ],
         rows,
     )
     return run.screen.note(_outside(quota["outside"], quota["outside_jobs"]))
@@ -148,6 +164,17 @@ def _drawn(nodes: Sequence[Item], parent: str, indent: str) -> Iterator[tuple[st
 def _lately(node: Item) -> str:
     hours = node.get("recent_gpu_hours")
     return "-" if hours is None else f"{hours:.1f} GPU-h"
+
+
+def _share(node: Item) -> str:
+    """``12.5% borrowed, 40% used of 50%``: what it borrows by weight, and its part of recent use beside that of the weights."""
+    share = node.get("share")
+    if not share:
+        return "-"
+    borrowed = "weight 0" if share["borrowed"] is None else f"{share['borrowed']:.1%} borrowed"
+    if share["recent"] is None or share["entitled"] is None:
+        return borrowed
+    return f"{borrowed}, {share['recent']:.0%} used of {share['entitled']:.0%}"
 
 
 def _budget(node: Item) -> str:

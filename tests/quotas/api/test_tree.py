@@ -32,6 +32,26 @@ def test_it_shows_use_borrowing_and_lending_on_every_node(as_viewer, tree, busy)
     assert nodes["root/a"]["namespaces"] == ["default"] and not nodes["root/a"]["may_edit"]
 
 
+def test_it_shows_what_children_are_compared_by_where_they_share_fairly(as_admin, as_viewer, tree, busy, monkeypatch):
+    def shares():
+        return {each["path"]: each["share"] for each in as_viewer.get(TREE).json()["nodes"]}
+
+    assert set(shares().values()) == {None}
+    weights = [edit(attributes={"weight": "3"}), edit("root", attributes={"reclaim": "FairShare"})]
+    assert as_admin.patch(TREE, {"changes": weights}, format="json").status_code == 200
+    lendable = as_viewer.get(TREE).json()["nodes"][0]["resources"]["cpu"]["max"]
+    borrowed = {"borrowed": 3000 / lendable, "recent": None, "entitled": 0.25}
+    assert shares() == {"root": None, "root/a": {"borrowed": 0, "recent": None, "entitled": 0.75}, "root/b": borrowed}
+    over_time = [
+        edit("root", attributes={"reclaim": "Min", "fair-share": "OverTime"}),
+        edit("root/b", attributes={"weight": "0"}),
+    ]
+    monkeypatch.setattr(usage, "_recent", [lambda now: {("root/a", "ada"): 3600.0, ("root/b", "bob"): 7200.0}])
+    assert as_admin.patch(TREE, {"changes": over_time}, format="json").status_code == 200
+    assert shares()["root/a"]["recent"] == pytest.approx(1 / 3)
+    assert shares()["root/b"] == {"borrowed": None, "recent": pytest.approx(2 / 3), "entitled": 0}
+
+
 def test_it_changes_only_what_is_named(as_admin, tree):
     answer = as_admin.patch(TREE, {"changes": [edit(min={"cpu": "5"})], "generation": 1}, format="json")
     assert answer.json() == {"action": "configured", "generation": 2, "warnings": []}

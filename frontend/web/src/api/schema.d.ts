@@ -3947,6 +3947,24 @@ export interface components {
              */
             overwrite: boolean;
         };
+        /** @description What a node is compared by with its siblings: the least comes first, and is the last to give back. */
+        NodeShare: {
+            /**
+             * Format: double
+             * @description the largest part of any resource that it borrows now, divided by its weight; null: it has weight 0
+             */
+            borrowed: number | null;
+            /**
+             * Format: double
+             * @description of the GPU-hours that all siblings used lately; null: those do not count here, or are none
+             */
+            recent: number | null;
+            /**
+             * Format: double
+             * @description of the weights of all siblings; null: they have none
+             */
+            entitled: number | null;
+        };
         Notice: {
             attempt: number;
             cluster: string;
@@ -4789,6 +4807,8 @@ export interface components {
              * @description used lately, faded; null: no node of the tree has `fair-share: OverTime`
              */
             recent_gpu_hours: number | null;
+            /** @description null: its parent has neither `reclaim: FairShare` nor `fair-share: OverTime` */
+            share: components["schemas"]["NodeShare"] | null;
             /** @description null: it has none */
             budget: components["schemas"]["Budget"] | null;
             /** @description what is open of its windows and what opens next, within 31 days */

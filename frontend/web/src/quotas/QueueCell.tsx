@@ -58,9 +58,22 @@ export function QueueCell({ node }: { node: QuotaNode | undefined }) {
           {t('quotas.lately', { hours: node.recent_gpu_hours.toFixed(1) })}
         </span>
       )}
+      {node.share && <ShareLine share={node.share} />}
       {node.budget && <BudgetLine budget={node.budget} />}
       {node.windows[0] && <WindowLine window={node.windows[0]} />}
     </div>
+  );
+}
+
+function ShareLine({ share: { borrowed, recent, entitled } }: { share: NonNullable<QuotaNode['share']> }) {
+  const { t, i18n } = useTranslation('deferred', { useSuspense: false });
+  const format = new Intl.NumberFormat(i18n.language, { style: 'percent', maximumFractionDigits: 1 });
+  const now = borrowed === null ? t('quotaShare.noWeight') : t('quotaShare.borrowed', { share: format.format(borrowed) });
+  const lately = recent === null ? '' : t('quotaShare.recent', { share: format.format(recent), entitled: format.format(entitled ?? 0) });
+  return (
+    <span className="cv-soft" title={t('quotaShare.note')}>
+      {[now, lately].filter(Boolean).join(' · ')}
+    </span>
   );
 }
 
