@@ -372,3 +372,10 @@ def test_a_run_goes_on_where_its_report_ends_and_its_table_names_what_was_found(
     rows = summary.table(lines).splitlines()
     assert "| web | kill | 1 |  |" in rows and "| broker | drop | 1 | 1 (sqlite) |" in rows
     assert len(rows) == len(STRIKES) + 2
+
+
+def test_it_refuses_an_interpreter_whose_processes_would_not_be_those_of_the_world(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "prefix", "/elsewhere")
+    with pytest.raises(SystemExit):
+        running.main(["--seeds", "0"])
+    assert "this is the interpreter of /elsewhere" in capsys.readouterr().err

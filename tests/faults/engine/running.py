@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from deploy.bootstrap.home import ROOT
 from tests.faults.engine import effects, mutations, schedules, summary
 from tests.faults.engine.servers import PROGRAMS
 from tests.faults.engine.verdict import Verdict
@@ -40,6 +41,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--report", type=Path, help="append a line of JSON for each schedule; seeds in it are left out")
     parser.add_argument("--keep", type=Path, default=Path(".convoy/faults"), help="where logs of failures are kept")
     options = parser.parse_args(argv)
+    if Path(sys.prefix).resolve() != (ROOT / ".venv").resolve():
+        # manage.py would start the checkout's own interpreter instead, which knows nothing of the schedule's world.
+        parser.error(f"run it by {ROOT / '.venv/bin/python'}: this is the interpreter of {sys.prefix}")
     seeds = list(range(options.first, options.first + options.seeds))
     if options.seed is not None:
         seeds = [options.seed]
