@@ -329,6 +329,8 @@ class Job(TypedDict):
     """The growth that waits; null: none does"""
     gpus: int
     total: dict[str, int]
+    pods_running: int
+    """Pods of its current attempt that run now, of all that its roles have; 0 once it has ended"""
     progress: Progress | None
     """Null: it reports none"""
     priority: int
@@ -376,6 +378,8 @@ class JobDetail(TypedDict):
     """The growth that waits; null: none does"""
     gpus: int
     total: dict[str, int]
+    pods_running: int
+    """Pods of its current attempt that run now, of all that its roles have; 0 once it has ended"""
     progress: Progress | None
     """Null: it reports none"""
     priority: int

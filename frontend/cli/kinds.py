@@ -58,7 +58,9 @@ def _shown(content: object) -> str:
 
 
 def _pods(item: Item, now: datetime) -> str:
-    return str(sum(role.get("replicas", 0) for role in item.get("roles") or []))
+    """``5/6``: those that run, of all; a server of a former version does not say how many run."""
+    pods, running = sum(role.get("replicas", 0) for role in item.get("roles") or []), item.get("pods_running")
+    return str(pods) if running is None else f"{running}/{pods}"
 
 
 def _job_age(item: Item, now: datetime) -> str:

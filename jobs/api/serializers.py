@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from uuid import UUID
 
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
@@ -10,6 +11,7 @@ from fleet.core import devices
 from fleet.models import EndedPod, Pod
 from fleet.services.authorization import access
 from fleet.services.logs import recording
+from jobs import queries
 from jobs.api.diagnosis import DiagnosisSerializer
 from jobs.api.placement import PlacementSerializer, placement_of
 from jobs.api.progress import ProgressSerializer
@@ -167,7 +169,18 @@ class StateField(serializers.CharField):
     """An enumeration without a name: under its field name a cluster has one with other values."""
 
 
+class JobListSerializer(serializers.ListSerializer[Any]):
+    """Counts the pods of all jobs at once."""
+
+    def to_representation(self, data: Any) -> Any:
+        jobs = list(data)
+        self.child.running_pods = queries.running_pods(jobs)
+        return super().to_representation(jobs)
+
+
 class JobSerializer(serializers.ModelSerializer[Job]):
+    running_pods: Mapping[UUID, int] | None = None
+    """Of each job of a list; None: it is one job alone."""
     id = serializers.UUIDField(source="uid", read_only=True)
     state = StateField(read_only=True)
     cluster = serializers.CharField(source="cluster.name", default=None, read_only=True, allow_null=True)
@@ -190,14 +203,18 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     runs_since = serializers.SerializerMethodField(
         help_text="since when all pods of its current attempt run; null: they do not"
     )
+    pods_running = serializers.SerializerMethodField(
+        help_text="pods of its current attempt that run now, of all that its roles have; 0 once it has ended"
+    )
     actions = serializers.SerializerMethodField()
 
     class Meta:
         model = Job
+        list_serializer_class = JobListSerializer
         fields: tuple[str, ...] = (
             "id", "kind", "api_version", "namespace", "name", "labels", "state", "reason", "cluster", "attempt",
             "created_at", "queued_at", "started_at", "finished_at", "deleting_at", "roles", "size", "resize", "gpus", "total",
-            "progress", "priority", "submitted_by", "ran_s", "runs_since",
+            "pods_running", "progress", "priority", "submitted_by", "ran_s", "runs_since",
             "suspended", "policy", "leaf", "preemptible", "resource_version", "actions",
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = fields
@@ -206,6 +223,10 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     def get_resize(self, job: Job) -> dict[str, Any] | None:
         growth = sizes.shown(job)
         return None if growth is None else dict(GrowthSerializer(growth, context=self.context).data)
+
+    def get_pods_running(self, job: Job) -> int:
+        counts = queries.running_pods([job]) if self.running_pods is None else self.running_pods
+        return counts.get(job.uid, 0)
 
     def get_ran_s(self, job: Job) -> int:
         times = [(each.started_at, each.ended_at) for each in job.attempts.all()]

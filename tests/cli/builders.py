@@ -27,7 +27,8 @@ def job(name: str = "llama", **fields):
         "state": "Running", "reason": None, "cluster": "north", "attempt": 1, "created_at": ago(17960), "queued_at": ago(17960),
         "started_at": ago(13460), "finished_at": None, "deleting_at": None, "gpus": 3, "priority": 0, "suspended": False,
         "roles": [{"name": "master", "replicas": 1, **pod}, {"name": "worker", "replicas": 2, **pod}],
-        "total": {key: 3 * value for key, value in asked.items()}, "labels": {"team": "vision"}, "actions": {},
+        "total": {key: 3 * value for key, value in asked.items()}, "pods_running": 2,
+        "labels": {"team": "vision"}, "actions": {},
         "policy": {"kind": "PropagationPolicy", "namespace": "default", "name": "example-policy"},
     } | fields  # fmt: skip
 

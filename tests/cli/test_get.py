@@ -19,7 +19,13 @@ def test_it_lists_jobs_in_plain_columns(server, convoy):
     server.page("jobs/", job())
     header, row = convoy("get", "jobs").out.splitlines()
     assert header.split() == ["NAME", "KIND", "STATE", "CLUSTER", "PODS", "GPUS", "DURATION", "AGE"]
-    assert row.split() == ["llama", "PyTorchJob", "Running", "north", "3", "3", "3h44m", "4h59m"]
+    assert row.split() == ["llama", "PyTorchJob", "Running", "north", "2/3", "3", "3h44m", "4h59m"]
+
+
+def test_it_lists_the_size_alone_where_a_former_server_does_not_count_what_runs(server, convoy):
+    former = {name: value for name, value in job().items() if name != "pods_running"}
+    server.page("jobs/", former)
+    assert convoy("get", "jobs").out.splitlines()[1].split()[4] == "3"
 
 
 def test_it_lists_jobs_of_one_kind_in_one_namespace(server, convoy):

@@ -3464,6 +3464,8 @@ export interface components {
             readonly total: {
                 [key: string]: number;
             };
+            /** @description pods of its current attempt that run now, of all that its roles have; 0 once it has ended */
+            readonly pods_running: number;
             /** @description null: it reports none */
             readonly progress: components["schemas"]["Progress"] | null;
             readonly priority: number;
@@ -3537,6 +3539,8 @@ export interface components {
             readonly total: {
                 [key: string]: number;
             };
+            /** @description pods of its current attempt that run now, of all that its roles have; 0 once it has ended */
+            readonly pods_running: number;
             /** @description null: it reports none */
             readonly progress: components["schemas"]["Progress"] | null;
             readonly priority: number;
