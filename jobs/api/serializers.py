@@ -172,6 +172,8 @@ class StateField(serializers.CharField):
 class JobListSerializer(serializers.ListSerializer[Any]):
     """Counts the pods of all jobs at once."""
 
+    child: "JobSerializer"
+
     def to_representation(self, data: Any) -> Any:
         jobs = list(data)
         self.child.running_pods = queries.running_pods(jobs)

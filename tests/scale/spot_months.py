@@ -81,7 +81,7 @@ class Month:
     policy: Policy
     least: int
     asks: bool = True
-    """After a reclaim it asks for the size before; False: it grows by itself alone."""
+    """After a reclaim it asks for the size before, which it gets in parts; False: it grows by itself alone."""
     now: float = 0.0
     size: int = 0
     attempt: int = 0
@@ -89,7 +89,7 @@ class Month:
     """Index -> node, of the pods of the running job."""
     running: bool = False
     asked_for: int = 0
-    """The size before the last reclaim, which it has as soon as there is room for all of it."""
+    """The size before the first reclaim since it had that, which it has as soon as there is room for all of it."""
     restarts: int = 0
     available: float = 0.0
     """Node seconds."""
@@ -106,7 +106,9 @@ class Month:
             self.places.set_node(CLUSTER, NodeFacts(name, {GPU: EACH}))
         self._coming: list[tuple[float, int, int, Callable[[], None]]] = []
         self._order = count()
-        self.placed_at = self.changed_at = 0.0
+        self._looks: set[float] = set()
+        """When the fleet looks again."""
+        self.placed_at = self.changed_at = self.asked_at = 0.0
 
     def run(self, changes: Iterable[Change], until: float) -> "Month":
         self._wait()
@@ -193,7 +195,7 @@ class Month:
         fewer = after_reclaim.smaller(before, bound, ends_last=False, ends_any=False)
         if not fewer:
             return
-        self.asked_for = self.size if self.asks else 0
+        self.asked_for, self.asked_at = max(self.asked_for, self.size) if self.asks else 0, self.now
         self._resized(fewer[ROLE])
         self.pods = dict(enumerate(self.pods.values()))
         self._cycle()
@@ -202,7 +204,7 @@ class Month:
         self.size, self.changed_at = size, self.now
         total = amounts.of_job({GPU: EACH * size})
         self.scheduler.charge(JOB, Charge(LEAF, total))
-        self._later(self._rest_s(), self._cycle)
+        self._later(pace.COOL_DOWN * self._restart_cost.total_seconds(), self._cycle)
 
     def _leave(self) -> None:
         """All pods have left: the job waits at the size it has."""
@@ -266,10 +268,7 @@ class Month:
         self.changed_at = self.now + self.policy.rejoin_s
         self.pods, self.running, self.asked_for = dict(enumerate(nodes)), True, 0
         self._train(self.policy.restart_s)
-        self._later(self.policy.rejoin_s + self._rest_s(), self._cycle)
-
-    def _rest_s(self) -> float:
-        return pace.COOL_DOWN * self._restart_cost.total_seconds()
+        self._later(self.policy.rejoin_s + pace.COOL_DOWN * self._restart_cost.total_seconds(), self._cycle)
 
     @property
     def _restart_cost(self) -> timedelta:
@@ -278,14 +277,25 @@ class Month:
         return pace.restart_cost(placed, placed + timedelta(seconds=self.policy.rejoin_s))
 
     def _grow(self) -> None:
-        changed = datetime.fromtimestamp(self.changed_at, UTC)
         if self.asked_for > self.size:
-            self._take(plan_growth(self.scheduler, [self._growth(self.asked_for)], self._clock))
+            parts = [self._growth(size) for size in self._rested(pace.steps(self.size, self.asked_for)[1:])]
+            whole = replace(self._growth(self.asked_for), parts=tuple(parts))
+            self._take(plan_growth(self.scheduler, [whole], self._clock))
             return
-        if self._clock < pace.grows_from(changed, self._restart_cost):
-            return
-        options = tuple(self._growth(size) for size in pace.steps(self.size, self.pool.nodes))
+        options = tuple(self._growth(size) for size in self._rested(pace.steps(self.size, self.pool.nodes)))
         self._take(plan_growth(self.scheduler, [], self._clock, [Spare(options)] if options else []))
+
+    def _rested(self, sizes: list[int]) -> list[int]:
+        """Those for which the job has run long enough; the fleet looks again when the next one is."""
+        changed, asked = (datetime.fromtimestamp(at, UTC) for at in (self.changed_at, self.asked_at))
+        if pace.restarts_anyway(asked, changed, self._restart_cost, self._clock):
+            return sizes
+        times = {size: pace.grows_from(changed, self._restart_cost, self.size, size) for size in sizes}
+        later = [at.timestamp() for at in times.values() if at > self._clock]
+        if later and min(later) not in self._looks:
+            self._looks.add(min(later))
+            self._later(min(later) - self.now, self._cycle)
+        return [size for size, at in times.items() if at <= self._clock]
 
     def _take(self, plan: GrowthPlan) -> None:
         for grown in plan.grown:

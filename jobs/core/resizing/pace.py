@@ -5,9 +5,11 @@ them, because each is a restart. Pure.
 from datetime import datetime, timedelta
 
 COOL_DOWN = 5
-"""An elastic job runs at least so many times its restart cost at a size before it gets more by itself."""
+"""An elastic job runs at least so many times its restart cost at a size before it gets more, but for all that it asks for."""
 LEAST_RESTART = timedelta(seconds=12)
 MOST_SIZES = 32
+_SAME = timedelta(milliseconds=2)
+"""Changes of size are kept in milliseconds."""
 
 
 def steps(size: int, most: int) -> list[int]:
@@ -30,6 +32,18 @@ def restart_cost(placed_at: datetime, started_at: datetime | None) -> timedelta:
     return max(measured, LEAST_RESTART)
 
 
-def grows_from(changed_at: datetime, restart_cost: timedelta) -> datetime:
-    """When a job that got its size at that time may get more by itself."""
-    return changed_at + COOL_DOWN * restart_cost
+def grows_from(changed_at: datetime, restart_cost: timedelta, size: int, wanted: int) -> datetime:
+    """When a job that got its size at that time may get more by itself.
+
+    All its pods restart for those that are added. So it has to have run for as long as these take to make up for that: what
+    did not last so long would not pay.
+    """
+    return changed_at + max(COOL_DOWN, size / (wanted - size)) * restart_cost
+
+
+def restarts_anyway(asked_at: datetime, changed_at: datetime, restart_cost: timedelta, now: datetime) -> bool:
+    """Whether it became smaller when it asked for its former size, a moment ago: more pods cost no restart of their own.
+
+    Once: after a growth its last change is another one.
+    """
+    return abs(changed_at - asked_at) < _SAME and now < asked_at + restart_cost

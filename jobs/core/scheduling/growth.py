@@ -1,8 +1,9 @@
 """Growth of running gangs with what a cycle left: on their own clusters, beside what is set aside, all of it or nothing.
 
 Pure. A growth is planned as a gang of the pods that it adds, which is charged to its leaf like one, but is no job more.
-What people asked for comes first. Then elastic gangs get what is free (`Spare`), unless a waiting gang could use it, or it is
-part of the min of another queue: what they get so is not taken back before something new happens.
+What was asked for comes first; what an elastic gang lost by a reclaim it gets back in parts. Then elastic gangs get what is
+free (`Spare`), unless a waiting gang or growth could use it, or it is part of the min of another queue: what they get so is not
+taken back before something new happens.
 """
 
 from collections.abc import Iterable, Set
@@ -39,6 +40,10 @@ class Growth:
     hold_key: tuple[str, int]
     unready: Reason | None = None
     """Why it is not looked at yet, although there may be room."""
+    parts: tuple["Growth", ...] = ()
+    """Smaller ones, the largest first: the first that fits is taken where it does not fit itself."""
+    part_of: Sizes | None = None
+    """The sizes that were asked for, which it is a part of; None: it is all that was asked for."""
 
     @property
     def added(self) -> Charge:
@@ -77,19 +82,23 @@ def plan_growth(
 ) -> GrowthPlan:
     """Which gangs grow now; they count as charged and held from now on. The most urgent comes first, then the oldest."""
     plan = GrowthPlan(tree_version=scheduler.quota.version if scheduler.quota else 0)
+    unmet: list[tuple[Growth, Reason]] = []
     with scheduler.beside_nominees(now) as nominations:
         for growth in sorted(
             growths, key=lambda growth: (-growth.gang.priority, growth.gang.queued_at, growth.gang.name)
         ):
-            decide = partial(_decide, scheduler, growth, nominations, now)
-            for decision in scheduler.attempt("grow", 0, decide) or ():
-                if isinstance(decision, Reason):
-                    plan.waits.append((growth, decision))
-                    continue
-                nominations.charged(growth.added)
-                _take(scheduler, decision)
-                plan.grown.append(decision)
+            decide = partial(_decide_in_parts, scheduler, growth, nominations, now)
+            for decision, short in scheduler.attempt("grow", 0, decide) or ():
+                if short is not None:
+                    unmet.append((growth, short))
+                if decision is not None:
+                    _take(scheduler, decision, nominations)
+                    plan.grown.append(decision)
+                elif short is not None:
+                    plan.waits.append((growth, short))
         for spare in spares:
+            if any(_contends(growth, reason, spare, scheduler) for growth, reason in unmet):
+                continue
             outcome = scheduler.attempt("grow", 0, partial(_use_spare, scheduler, spare, nominations, now))
             plan.grown += [grown for grown in outcome or () if grown is not None]
     for grown in plan.grown:  # the holds above may be undone with what was set aside
@@ -106,10 +115,19 @@ def _use_spare(scheduler: Scheduler, spare: Spare, nominations: Nominations, now
             continue
         decision = _decide(scheduler, growth, nominations, now)
         if isinstance(decision, Grown):
-            nominations.charged(growth.added)
-            _take(scheduler, decision)
+            _take(scheduler, decision, nominations)
             return decision
     return None
+
+
+def _contends(growth: Growth, reason: Reason, spare: Spare, scheduler: Scheduler) -> bool:
+    """Whether a growth that was asked for could use what the elastic job would get, now or with what becomes free beside it."""
+    if reason.code is reasons.Code.NEVER_FITS:
+        return False
+    option = spare.options[0]
+    if reason.quota is None or not reason.quota.path:
+        return option.cluster == growth.cluster
+    return reason.quota.path in _paths_to_root(scheduler, option.gang.leaf)
 
 
 def _is_wanted(scheduler: Scheduler, leaf: str) -> bool:
@@ -117,16 +135,33 @@ def _is_wanted(scheduler: Scheduler, leaf: str) -> bool:
 
     Not one that can never fit, nor one that waits for a limit of its own, which what the job gets has no part in.
     """
-    quota = scheduler.quota
-    path = {node.path for node in quota.ledger.tree.to_root(leaf)} if quota and leaf else set()
+    path = _paths_to_root(scheduler, leaf)
     groups = {id(group): group for group in map(scheduler.class_of, scheduler.gangs) if group is not None}
     return any(_could_use(group, path) for group in groups.values())
+
+
+def _paths_to_root(scheduler: Scheduler, leaf: str) -> set[str]:
+    quota = scheduler.quota
+    return {node.path for node in quota.ledger.tree.to_root(leaf)} if quota and leaf else set()
 
 
 def _could_use(group: EquivalenceClass, path: Set[str]) -> bool:
     if group.refusal is not None:
         return group.refusal.code is not admission.Code.NEVER_FITS and group.refusal.path in path
     return group.preemption_may_help if group.infeasible else True
+
+
+def _decide_in_parts(
+    scheduler: Scheduler, growth: Growth, nominations: Nominations, now: datetime
+) -> tuple[Grown | None, Reason | None]:
+    """The growth or a part of it, and why it is not possible as a whole."""
+    whole = _decide(scheduler, growth, nominations, now)
+    if isinstance(whole, Grown):
+        return whole, None
+    for part in growth.parts:
+        if isinstance(decision := _decide(scheduler, part, nominations, now), Grown):
+            return decision, whole
+    return None, whole
 
 
 def _decide(scheduler: Scheduler, growth: Growth, nominations: Nominations, now: datetime) -> Grown | Reason:
@@ -146,8 +181,9 @@ def _decide(scheduler: Scheduler, growth: Growth, nominations: Nominations, now:
     return Grown(growth, _beside(before, place.hold(growth.hold_key)))
 
 
-def _take(scheduler: Scheduler, grown: Grown) -> None:
+def _take(scheduler: Scheduler, grown: Grown, nominations: Nominations) -> None:
     gang = grown.growth.gang
+    nominations.charged(grown.growth.added)
     if gang.asks_quota and scheduler.quota is not None:
         scheduler.quota.ledger.charge(grown.growth.added)
         scheduler.charges[gang.job_id] = grown.growth.charge

@@ -295,8 +295,7 @@ def _shrink(job: Job, rows: Sequence[Notice], now: datetime) -> bool:
         record_event(job, "NotResized", _KEPT_ALL if kind.ends_any else _KEPT, now)
         return _close(rows, now)
     by = f"the reclaim of {rows[0].node or 'its place'}"
-    # What is asked for is granted whole: an elastic job takes what there is, and grows by itself from there.
-    former = before if job.elastic else sizes.asked_for(job)
+    former = sizes.asked_for(job)
     try:
         with transaction.atomic():
             resizing.request(job, {**before, **fewer}, by=by, now=now)

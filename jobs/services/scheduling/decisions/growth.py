@@ -6,6 +6,7 @@ the member change together. A job that has changed since it was read is left out
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -28,8 +29,8 @@ from jobs.services.lifecycle import cycle_requests, sizes
 from jobs.services.scheduling.decisions import apply, lease
 
 
-def load() -> list[Growth]:
-    """The growths that wait, but those of jobs that cannot be read."""
+def load(now: datetime) -> list[Growth]:
+    """The growths that wait, but those of jobs that cannot be read. Elastic jobs take parts of theirs, with rests between."""
     jobs = {job.pk: job for job in queries.growing_jobs().select_related("cluster").defer("cluster__access")}
     jobs = {pk: job for pk, job in jobs.items() if job.cluster is not None and _added(job, sizes.waiting(job))}
     if not jobs:
@@ -39,8 +40,27 @@ def load() -> list[Growth]:
         _as_gang(job, sizes.waiting(job), datetime.fromisoformat((job.resize or {})["at"])) for job in jobs.values()
     ]
     gangs = snapshot.gangs_of(rows, {})
+    parts = _parts([job for job in jobs.values() if job.elastic and job.uid not in unready], now)
     pairs = [(jobs[gang.job_id], gang) for gang in gangs]
-    return [_growth(job, gang, sizes.waiting(job), unready.get(job.uid)) for job, gang in pairs]
+    return [
+        replace(_growth(job, gang, sizes.waiting(job), unready.get(job.uid)), parts=tuple(parts.get(job.pk, ())))
+        for job, gang in pairs
+    ]
+
+
+def _parts(jobs: Sequence[Job], now: datetime) -> dict[int, list[Growth]]:
+    """By job what it may take now of the growth that it asks for, the largest part first."""
+    wanted = {job.pk: sizes.waiting(job) for job in jobs if not job.shares and len(sizes.waiting(job)) == 1}
+    steps = _rested([(job, step) for job in jobs if job.pk in wanted for step in _smaller(job, wanted[job.pk])], now)
+    return {
+        pk: [replace(growth, part_of=wanted[pk]) for growth in growths] for pk, growths in _growths(steps, now).items()
+    }
+
+
+def _smaller(job: Job, wanted: Sizes) -> list[dict[str, int]]:
+    ((role, most),) = wanted.items()
+    before = sizes.in_force(job)[role]
+    return [] if sizes.tied_together(job.roles) else [{role: size} for size in pace.steps(before, most)[1:]]
 
 
 def load_spares(now: datetime) -> list[Spare]:
@@ -52,16 +72,21 @@ def load_spares(now: datetime) -> list[Spare]:
         .order_by("-priority", "queued_at", "pk")
     )
     jobs = {job.pk: job for job in rows[:_MOST_SPARES] if job.cluster is not None and not job.shares and _steps(job)}
-    busy = _unready(list(jobs.values())).keys() | _held(jobs.values()) | _cooling_down(jobs.values(), now)
+    busy = _unready(list(jobs.values())).keys() | _held(jobs.values())
     jobs = {pk: job for pk, job in jobs.items() if job.uid not in busy and not snapshot.flavors_charged(job.charge)}
-    steps = [(job, wanted) for job in jobs.values() for wanted in _steps(job)]
+    steps = _rested([(job, wanted) for job in jobs.values() for wanted in _steps(job)], now)
+    return [Spare(tuple(growths)) for growths in _growths(steps, now).values()]
+
+
+def _growths(steps: Sequence[tuple[Job, Sizes]], now: datetime) -> Mapping[int, list[Growth]]:
+    """By job the growths to these sizes, in their order."""
     gangs = snapshot.gangs_of([_as_gang(job, wanted, now) for job, wanted in steps], {})
     by_size = {(gang.job_id, gang.pods): gang for gang in gangs}
     options: dict[int, list[Growth]] = defaultdict(list)
     for job, wanted in steps:
         if (gang := by_size.get((job.pk, _pods_added(job, wanted)))) is not None:
             options[job.pk].append(_growth(job, gang, wanted, None))
-    return [Spare(tuple(growths)) for growths in options.values()]
+    return options
 
 
 def _steps(job: Job) -> list[dict[str, int]]:
@@ -86,20 +111,24 @@ def _held(jobs: Iterable[Job]) -> set[UUID]:
     return set(held.values_list("job_uid", flat=True))
 
 
-def _cooling_down(jobs: Iterable[Job], now: datetime) -> set[UUID]:
-    """The jobs whose last start or resize was so short ago that they would do little but restart.
+def _rested(steps: Sequence[tuple[Job, Sizes]], now: datetime) -> list[tuple[Job, Sizes]]:
+    """Those that are worth a restart of the job already, or cost none because a reclaim restarts it at this moment."""
+    open_attempts = Attempt.objects.filter(job__in={job.pk for job, _ in steps}, ended_at=None)
+    by_job = {(attempt.job_id, attempt.number): attempt for attempt in open_attempts}
+    return [
+        (job, wanted)
+        for job, wanted in steps
+        if (attempt := by_job.get((job.pk, job.attempt))) is None or _is_rested(job, attempt, wanted, now)
+    ]
 
-    One that is yet to come is from before the clock was set back: how long ago it was is not known.
-    """
-    by_pk = {job.pk: job for job in jobs}
-    busy = set()
-    for attempt in Attempt.objects.filter(job__in=by_pk, ended_at=None):
-        job = by_pk[attempt.job_id]
-        changed = changed_at(attempt)
-        is_known = changed <= now + clock.STEP
-        if attempt.number == job.attempt and is_known and now < pace.grows_from(changed, restart_cost(attempt)):
-            busy.add(job.uid)
-    return busy
+
+def _is_rested(job: Job, attempt: Attempt, wanted: Sizes, now: datetime) -> bool:
+    changed, cost, before = changed_at(attempt), restart_cost(attempt), sizes.in_force(job)
+    if changed > now + clock.STEP:
+        return True  # from before the clock was set back: how long ago it was is not known
+    if job.resize and pace.restarts_anyway(datetime.fromisoformat(job.resize["at"]), changed, cost, now):
+        return True
+    return all(now >= pace.grows_from(changed, cost, before[role], size) for role, size in wanted.items())
 
 
 def changed_at(attempt: Attempt) -> datetime:
@@ -196,14 +225,15 @@ def _is_as_planned(job: Job, growth: Growth) -> bool:
     runs = job.state == Job.State.RUNNING and not job.suspended and job.deleting_at is None
     now = (job.attempt, job.generation, job.leaf, job.preemptible)
     wanted = sizes.waiting(job)
-    is_wanted = wanted == growth.sizes if wanted else job.elastic and job.resize is None
+    is_wanted = wanted == (growth.part_of or growth.sizes) if wanted else job.elastic and job.resize is None
     return runs and is_wanted and now == (growth.hold_key[1], gang.generation, gang.leaf, gang.preemptible)
 
 
 def _grow(job: Job, grown: Grown, now: datetime) -> events.Line:
     before, asked_for = sizes.in_force(job), sizes.waiting(job)
     sizes.change(job, grown.growth.sizes, now)
-    job.resize = None
+    if grown.growth.part_of is None:
+        job.resize = None
     _hold(job, grown.hold, now)
     metrics.RESIZES.labels("grow").inc()
     why = "" if asked_for else ": it is elastic, and no waiting job could use what is free"

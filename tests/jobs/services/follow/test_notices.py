@@ -109,22 +109,13 @@ def loses(job, index):
     return size(job.name), books.job(job.name).resize
 
 
-def test_after_several_reclaims_it_asks_for_the_size_that_it_had_before_the_first():
-    books.apply(elastic.elastic("bert", 4, queue="a"))
+@pytest.mark.parametrize("annotations", [{}, {ELASTIC: "true"}])
+def test_after_several_reclaims_it_asks_for_the_size_that_it_had_before_the_first(annotations):
+    books.apply(elastic.elastic("bert", 4, queue="a", annotations=annotations))
     bert = runs("bert")
     for index, left in ((3, 3), (2, 2)):
         now, resize = loses(bert, index)
         assert (now, resize["sizes"]) == (left, {"worker": 4})
-        Work.objects.filter(job_uid=bert.uid).update(resize_done=F("resize_wanted"))
-
-
-def test_an_elastic_job_asks_for_no_more_than_it_lost_last_and_grows_by_itself_from_there():
-    """What waits for all of a former size would keep it from what there is."""
-    books.apply(elastic.elastic("bert", 4, queue="a", annotations={ELASTIC: "true"}))
-    bert = runs("bert")
-    for index, left in ((3, 3), (2, 2)):
-        now, resize = loses(bert, index)
-        assert (now, resize["sizes"]) == (left, {"worker": left + 1})
         Work.objects.filter(job_uid=bert.uid).update(resize_done=F("resize_wanted"))
 
 
