@@ -6,13 +6,8 @@ member. Then the lost member answers again, with its old storage and its pods st
 and none was started twice. Result in ``.convoy/bench/failover.json``; ``CONVOY_BENCH_JOBS`` changes the number of jobs.
 """
 
-import json
 import os
-import secrets
-import subprocess
-import sys
 import time
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,10 +15,9 @@ from typing import Any
 import httpx
 import pytest
 
-from deploy.bootstrap.home import ROOT
 from fleet.member.client import MemberClient
 from fleet.services.clusters.clusters import parse_kubeconfig
-from tests.support.product import Product
+from tests.scale.fleet_up import disturb, product_over, simulated, wait
 
 pytestmark = pytest.mark.bench
 JOBS = int(os.environ.get("CONVOY_BENCH_JOBS", "1000"))
@@ -59,46 +53,14 @@ spec:
 
 @pytest.fixture
 def simulator(tmp_path: Path) -> Iterator[Path]:
-    home = tmp_path / "members"
-    home.mkdir()
-    (home / "fleet.yaml").write_text(FLEET)
-    command = [sys.executable, "-m", "simulator.main", "--home", str(home), "--config", str(home / "fleet.yaml")]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None and process.stdout.readline()
-        yield home
-        process.terminate()
+    with simulated(tmp_path / "members", FLEET):
+        yield tmp_path / "members"
 
 
 @pytest.fixture
 def api(tmp_path: Path, simulator: Path, postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
-    product = Product(tmp_path / "home")
-    keys = {
-        "CONVOY_SECRET_KEY": secrets.token_hex(32),
-        "CONVOY_ENCRYPTION_KEYS": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
-    }
-    for name, value in {**keys, "DATABASE_URL": postgres}.items():
-        monkeypatch.setenv(name, value)
-    started = product.manage("up", "--detach", "--members", str(simulator))
-    assert started.returncode == 0, started.stdout + started.stderr
-    door = json.loads((product.home.path / "cli.json").read_text())
-    headers = {"Authorization": f"Bearer {door['token']}", "Content-Type": "application/yaml"}
-    with httpx.Client(base_url=door["url"].rstrip("/") + "/api/v1/", headers=headers, timeout=120) as client:
+    with product_over(simulator, tmp_path / "home", postgres, monkeypatch) as client:
         yield client
-    product.manage("down")
-
-
-def wait(holds: Callable[[], bool], limit_s: float) -> float:
-    """Seconds until it holds."""
-    began = time.monotonic()
-    while not holds():
-        assert time.monotonic() - began < limit_s
-        time.sleep(0.25)
-    return time.monotonic() - began
-
-
-def disturb(simulator: Path, *fault: str) -> None:
-    command = [sys.executable, "-m", "simulator.fault", "--home", str(simulator), *fault]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
 
 
 def count(api: httpx.Client, **query: Any) -> int:

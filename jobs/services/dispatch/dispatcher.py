@@ -123,7 +123,7 @@ def _dispatch_one(work: Work, job: Job | None, clock: Clock) -> str:
     except (MemberAway, MemberChanged, NotYet) as e:
         write = log.info if isinstance(e, NotYet) else log.warning
         write("dispatch failed", error=str(e), **fields)
-        if not _wait(work, str(e), clock()):
+        if not _wait(work, e, clock()):
             return "ClaimLost"
         if job is not None and work.state in (State.PENDING, State.SENDING):
             _record_reason(job, work, Code.WAITING_FOR_MEMBER, unreached.message(work.cluster, str(e)), clock())
@@ -141,9 +141,10 @@ def _job_name(work: Work) -> str:
 
 
 @transaction.atomic
-def _wait(work: Work, message: str, now: datetime) -> bool:
+def _wait(work: Work, error: Exception, now: datetime) -> bool:
     """Returns False if the claim was lost: then what was seen says nothing any more."""
-    if not works.give_back(work, now, message=message):
+    message, wait_s = str(error), error.wait_s if isinstance(error, NotYet) else None
+    if not works.give_back(work, now, message=message, wait_s=wait_s):
         return False
     if work.message != message[:500]:
         announce_works([work], now)
@@ -407,7 +408,7 @@ def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
         removed = member_objects.remove(client, kind.resource, work.namespace, work.name, uid, work.attempt, report)
         # The job first: while it exists, its operator would use or create again what is removed below.
         if not removed:
-            raise NotYet(lost_pods.remove(client, work, job, clock()))
+            raise lost_pods.remove(client, work, job, clock())
         if work.cluster.serves(RESERVATIONS.api_version, RESERVATIONS.kind):
             reservations.remove(client, uid, work.attempt)
         for companion in (*gangs.GROUPS, *kind.companion_resources):

@@ -22,6 +22,7 @@ from jobs.core.policies.unreachable import UNREACHABLE, Unreachable
 from jobs.events import record_event
 from jobs.models import Job, Work
 from jobs.services.dispatch.members import stopping
+from jobs.services.dispatch.members.member_objects import NotYet
 from jobs.services.failover import lost_nodes
 from jobs.services.failover.lost_nodes import LostNode
 from jobs.snapshot import spec_of
@@ -30,17 +31,18 @@ REMOVED = "LostPodsRemoved"
 """Reason of the event."""
 
 
-def remove(client: MemberClient, work: Work, job: Job | None, now: datetime) -> str:
-    """Removes such pods, without their kubelets. Returns why the copy is not gone yet, as a message."""
+def remove(client: MemberClient, work: Work, job: Job | None, now: datetime) -> NotYet:
+    """Removes such pods, without their kubelets. Returns why the copy is not gone yet."""
     message = f"{work.cluster.name} is still removing it"
     lost = lost_nodes.of(work.cluster, now)
     mine = Pod.objects.filter(cluster_id=work.cluster_id, job_uid=work.job_uid, attempt=work.attempt)
     if not lost or not mine.filter(node__in=lost).exists():
-        return message
+        is_down = mine.filter(node__in=lost_nodes.not_ready(work.cluster)).exists()
+        return NotYet(message, _LOOK_S if is_down else None)
     policy = spec_of(job).unreachable if job is not None else Unreachable.REPLACE
     if policy is not Unreachable.REPLACE:
         nodes = ", ".join(sorted(mine.filter(node__in=lost).values_list("node", flat=True).distinct())[:_MOST_NAMED])
-        return f"{message}: it may run on {nodes}, lost, and the policy says {UNREACHABLE}: {policy}"
+        return NotYet(f"{message}: it may run on {nodes}, lost, and the policy says {UNREACHABLE}: {policy}")
     pods = [pod for pod in _pods(client, work) if _is_stuck(pod, lost, now)]
     if pods and job is not None:
         _record(job, work, pods, now)
@@ -48,10 +50,12 @@ def remove(client: MemberClient, work: Work, job: Job | None, now: datetime) -> 
         metadata = pod["metadata"]
         with contextlib.suppress(MemberMissing, MemberChanged):
             client.delete(PODS.path(metadata["namespace"], metadata["name"]), uid=metadata["uid"], grace_s=0)
-    return message
+    return NotYet(message, _LOOK_S)
 
 
 _MOST_NAMED = 3
+_LOOK_S = 2.0
+"""Between two looks while such pods are left: the member marks the pods of a big copy one by one, and the replacement waits."""
 
 
 def _pods(client: MemberClient, work: Work) -> list[dict[str, Any]]:

@@ -29,7 +29,14 @@ class Owner(StrEnum):
 
 
 class NotYet(Exception):
-    """The work cannot be done yet, for a reason that is no failure of the member; it is tried again soon."""
+    """The work cannot be done yet, for a reason that is no failure of the member; it is tried again soon.
+
+    ``wait_s`` says when; None: after a wait that doubles with each try.
+    """
+
+    def __init__(self, message: str, wait_s: float | None = None) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
 
 
 class Superseded(Exception):

@@ -165,11 +165,19 @@ def test_a_kubelet_that_is_heard_from_has_the_grace_period_to_end_them(north, le
     assert len(api.deleted) == count
 
 
+def test_a_copy_with_pods_on_a_node_that_may_become_lost_is_looked_at_again_soon(north):
+    north.says("Unknown", "a", taints=UNREACHABLE)
+    (job, work), api = withdrawn(north, "a"), Api("a")
+    assert lost_pods.remove(api, work, job, north.now).wait_s == 2 and api.deleted == []
+    north.says("True", "a")
+    assert lost_pods.remove(api, work, job, north.now).wait_s is None
+
+
 def test_pods_on_other_nodes_are_left_to_their_kubelets(north):
     north.says("Unknown", "a", taints=UNREACHABLE)
     north.lost(MINUTE)
     (job, work), api = withdrawn(north, "a"), Api("b")
-    lost_pods.remove(api, work, job, north.now)
+    assert lost_pods.remove(api, work, job, north.now).wait_s == 2, "a pod of it is there, and may not be marked yet"
     assert api.deleted == []
 
 
@@ -178,7 +186,7 @@ def test_a_policy_that_waits_for_clusters_waits_for_the_node_too(north, policy):
     north.says("Unknown", "a", taints=UNREACHABLE)
     north.lost(MINUTE)
     (job, work), api = withdrawn(north, "a", policy), Api("a")
-    assert f"may run on a, lost, and the policy says convoy.dev/unreachable-cluster: {policy}" in lost_pods.remove(
-        api, work, job, north.now
+    assert f"may run on a, lost, and the policy says convoy.dev/unreachable-cluster: {policy}" in str(
+        lost_pods.remove(api, work, job, north.now)
     )
     assert api.deleted == []
