@@ -5,7 +5,7 @@ does not say it. Every object and every change carries the journal's version.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -123,7 +123,7 @@ class View:
         if version > self.old:
             raise too_large(version, self.old)
         if self._keeps_book and not options.whole:
-            self.known.update(shown["metadata"]["uid"] for shown in self._selected())
+            self.known.update(line["metadata"]["uid"] for line in self._selected(self.kind.lines))
         return version
 
     def pieces(self, frame: Frame) -> Iterator[bytes]:
@@ -132,14 +132,14 @@ class View:
         Read after the head and not at its moment: what changes meanwhile is later than the head, so it is sent once more, and
         what is gone before it was read was never known.
         """
-        objects = self._selected()
+        objects = self._selected(self.kind.objects)
         while chunk := list(islice(objects, _PIECE)):
             if self._keeps_book:
                 self.known.update(shown["metadata"]["uid"] for shown in chunk)
             yield frame(Event("ADDED", shown) for shown in chunk)
 
-    def _selected(self) -> Iterator[Object]:
-        objects = self.kind.objects(self.options.namespaces, None, self.options.selection.exact)
+    def _selected(self, read: Callable[..., Iterator[Object]]) -> Iterator[Object]:
+        objects = read(self.options.namespaces, None, self.options.selection.exact)
         return (shown for shown in objects if self.options.selection.takes(shown))
 
     def event(self, change: Change) -> Event | None:

@@ -18,7 +18,17 @@ def token_of(name: str) -> str:
 class Reader:
     """One request and what its reader has been sent; a slow one takes no more than the head until it is let."""
 
-    def __init__(self, door: Any, token: str, path: str, query: bytes = b"", *, is_slow: bool = False) -> None:
+    def __init__(
+        self,
+        door: Any,
+        token: str,
+        path: str,
+        query: bytes = b"",
+        *,
+        is_slow: bool = False,
+        address: str = "10.0.0.1",
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+    ) -> None:
         self.code, self.parts = 0, list[bytes]()
         self.stuck, self.goes_on = asyncio.Event(), asyncio.Event()
         if not is_slow:
@@ -26,7 +36,7 @@ class Reader:
         self._is_asked, self._left = False, asyncio.Event()
         scope = {
             "type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": query,
-            "headers": [(b"authorization", f"Bearer {token}".encode())], "client": ("10.0.0.1", 1),
+            "headers": [(b"authorization", f"Bearer {token}".encode()), *headers], "client": (address, 1),
         }  # fmt: skip
         self.task = asyncio.ensure_future(door(scope, self._receive, self._send))
 

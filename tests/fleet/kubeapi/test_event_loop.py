@@ -1,14 +1,19 @@
 """All requests of a process share one event loop: nothing long runs on it, and what is many takes turns."""
 
 import asyncio
+import gc
 import threading
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from deploy.config.kube import application
 from fleet.changes import journal
+from fleet.kube.requests import selectors
+from fleet.kube.requests.status import KubeError
 from fleet.kube.server import request as http
 from fleet.kube.server.selection import Selection
 from fleet.kube.server.watching import WatchOptions
@@ -20,8 +25,10 @@ from fleet.kubeapi.watching import JournalChanges, View
 from fleet.limits.limited import Limited
 from fleet.limits.settings import Limits
 from jobs.kubeapi.kinds import kinds
-from jobs.models import Dependent
+from jobs.models import Dependent, Job
+from jobs.services.submission import manifests, submit
 from tests.support.asgi_door import CONFIG_MAPS, Reader, token_of
+from tests.support.world import pytorch_job
 
 KIND = next(kind for kind in kinds() if kind.name == "ConfigMap")
 
@@ -87,11 +94,13 @@ def test_a_request_whose_reader_left_keeps_its_seat_while_a_thread_works_for_it(
     def begin(view: View) -> int:
         begun.set()
         assert ends.wait(120)
-        return journal.head()
+        raise KubeError(400, "refused when its reader had left")
 
     monkeypatch.setattr(View, "begin", begin)
 
     async def story() -> None:
+        unforeseen = list[dict[str, Any]]()
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: unforeseen.append(context))
         limited = Limited(application(), Limits(), kube.sort, kube.refusal)
         reader = Reader(limited, token, CONFIG_MAPS, b"watch=true")
         assert await asyncio.to_thread(begun.wait, 120)
@@ -102,6 +111,8 @@ def test_a_request_whose_reader_left_keeps_its_seat_while_a_thread_works_for_it(
         ends.set()
         await leaving
         assert limited._seats._free == Limits().seats
+        gc.collect()
+        assert not unforeseen, "it fills no log either"
 
     asyncio.run(story())
 
@@ -151,3 +162,39 @@ def test_a_reader_that_is_too_far_behind_is_ended() -> None:
     for first in range(1, 20_002, 1000):
         subscriber.give([change(version) for version in range(first, first + 1000)], first + 999)
     assert subscriber.ended and not subscriber.expired
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("query", [b"watch=true", b""])
+def test_what_its_reader_has_not_taken_is_not_made_yet(monkeypatch: pytest.MonkeyPatch, query: bytes) -> None:
+    """What a watch begins with was made whole, for each of two hundred watches of one user."""
+    count, made, render = 1100, list[str](), type(KIND).render
+    Dependent.objects.bulk_create(row(number) for number in range(count))
+    token = token_of("ada")
+    monkeypatch.setattr(type(KIND), "render", lambda kind, row: made.append(row.name) or render(kind, row))
+
+    async def story() -> None:
+        async with asyncio.timeout(120):
+            reader = Reader(application(), token, CONFIG_MAPS, query, is_slow=True)
+            await reader.stuck.wait()
+            assert len(made) <= 500 < count
+            reader.goes_on.set()
+            while b"object-1099" not in reader.body:
+                await asyncio.sleep(0.01)
+            await reader.leave()
+        assert sorted(made) == [f"object-{number:04}" for number in range(count)]
+
+    asyncio.run(story())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_watch_after_a_list_knows_what_it_selects_without_whole_objects() -> None:
+    """Two hundred watches of ten thousand jobs read ten thousand manifests each, to know their uids."""
+    job = next(kind for kind in kinds() if kind.name == "PyTorchJob")
+    submit.apply(manifests.parse(pytorch_job("llama").encode()), by="test", now=timezone.now())
+    selected = Selection(fields=selectors.parse_fields("metadata.name!=whisper"))
+    view = View(WatchOptions(job, None, selected, journal.head()))
+    with CaptureQueriesContext(connection) as queries:
+        view.begin()
+    assert view.known == {str(Job.objects.get().uid)}
+    assert not [query["sql"] for query in queries if "manifest" in query["sql"]]
