@@ -3,7 +3,8 @@
 The product as ``up`` starts it, on PostgreSQL, with a simulated member of 136 nodes of 8 GPUs; the gang has 128 pods. Times
 are from the fault, as REST shows the job: until its attempt is closed and the node excluded for it, until it has another place,
 and until all its pods run again. A pretended pod ends as soon as it is asked to, if it does not save for
-``CONVOY_BENCH_SAVE_S`` seconds. Its cluster is not excluded after the second loss there, so that all losses are alike. Result in ``.convoy/bench/lost-node.json``; ``CONVOY_BENCH_RUNS`` nodes are lost, one by one.
+``CONVOY_BENCH_SAVE_S`` seconds. Its cluster is not excluded after the second loss there, so that all losses are alike.
+Result in ``.convoy/bench/lost-node.json``; ``CONVOY_BENCH_RUNS`` nodes are lost, one by one.
 """
 
 import os
