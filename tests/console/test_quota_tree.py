@@ -250,11 +250,16 @@ def test_it_adds_names_and_removes_quotas(visit, tree, aside):
     page.get_by_label("Weight").fill("2")
     page.get_by_label("What queues reclaim from each other").select_option("FairShare")
     page.get_by_label("Priority for borrowing").fill("100")
+    page.get_by_role("button", name="Add a window").click()
+    opens = page.get_by_role("group", name="Window 1")
+    for name, text in (("Cron", "0 8 * * 1-5"), ("Open for", "10h"), ("Max while open", f"{GPU}=1")):
+        opens.get_by_role("textbox", name=name).fill(text)
     page.get_by_role("button", name="Put into the draft").click()
     row(page, "root/vision/night").get_by_role("button", name="Actions for").click()
     page.get_by_role("menuitem", name="Remove").click()
     apply(page, 2)
-    settings = {"weight": "2", "reclaim": "FairShare", "borrowing-priority": "100"}
+    windows = f'[{{"cron":"0 8 * * 1-5","duration":"10h","max":{{"{GPU}":1}}}}]'
+    settings = {"weight": "2", "reclaim": "FairShare", "borrowing-priority": "100", "windows": windows}
     assert aside(root)["children"][0]["children"] == [{"name": "day", "max": {GPU: "3"}, "attributes": settings}]
 
 

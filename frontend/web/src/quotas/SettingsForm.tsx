@@ -1,9 +1,11 @@
 /** What a quota has beside its numbers: namespaces, weight, what it lends, how its queue goes. Only what was changed is handed on. */
-import { Button, Group, NativeSelect, TextInput } from '@mantine/core';
-import { useState } from 'react';
+import { Button, Group, NativeSelect, Skeleton, TextInput } from '@mantine/core';
+import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import type { Quota } from './model.ts';
+
+const WindowsField = lazy(async () => ({ default: (await import('./WindowsField.tsx')).WindowsField }));
 
 interface Props {
   quota: Quota;
@@ -21,7 +23,6 @@ const TEXTS = [
   ['maxRuntime', 'max-runtime'],
   ['queueTimeout', 'queue-timeout'],
   ['budget', 'budget'],
-  ['windows', 'windows'],
   ['borrowingPriority', 'borrowing-priority'],
   ['flavorOrder', 'flavor-order'],
 ] as const;
@@ -70,6 +71,9 @@ export function SettingsForm({ quota, onDone, onClose }: Props) {
           onChange={(event) => give(name, event.currentTarget.value)}
         />
       ))}
+      <Suspense fallback={<Skeleton height={60} mt="sm" aria-busy />}>
+        <WindowsField text={attributes['windows'] ?? ''} onChange={(text) => give('windows', text)} />
+      </Suspense>
       {CHOICES.map(([key, name, choices]) => (
         <NativeSelect
           key={key}

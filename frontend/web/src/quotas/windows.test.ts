@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+
+import { EMPTY, rowsOf, textOf } from './windows.ts';
+
+const WINDOWS = [
+  { cron: '0 8 * * 1-5', duration: '10h', 'time-zone': 'Europe/Berlin', min: { 'nvidia.com/gpu:h100': 8, memory: '4Gi' } },
+  { from: '2026-12-01T08:00:00Z', to: '2026-12-02T20:00:00Z', lead: '2h', max: { 'nvidia.com/gpu': 2 } },
+];
+
+test('windows are the same after they were shown', () => {
+  const rows = rowsOf(JSON.stringify(WINDOWS));
+  expect(rows?.map(({ again, min }) => [again, min])).toEqual([[true, 'nvidia.com/gpu:h100=8, memory=4Gi'], [false, '']]);
+  expect(JSON.parse(textOf(rows ?? []))).toEqual(WINDOWS);
+});
+
+test('none is no attribute, and what is being written is handed on for the server to judge', () => {
+  expect([rowsOf(''), textOf([])]).toEqual([[], '']);
+  expect(JSON.parse(textOf([{ ...EMPTY, min: 'nvidia.com/gpu' }]))).toEqual([{ cron: '', min: { 'nvidia.com/gpu': '' } }]);
+});
+
+test.each(['{}', '[1]', '[{"cron": 5}]', '[{"min": 8}]', '[{"unknown": "x"}]', '[', '[{"again": true}]'])('%s has to be mended as text', (text) => {
+  expect(rowsOf(text)).toBeNull();
+});

@@ -1,0 +1,69 @@
+/** The attribute `windows` of a quota as rows of a form, and back. The server has the last word on what is valid. Pure. */
+
+const AMOUNTS = ['min', 'max'] as const;
+
+export interface WindowRow {
+  /** Whether it opens again and again, by cron, instead of once. */
+  again: boolean;
+  from: string;
+  to: string;
+  cron: string;
+  duration: string;
+  'time-zone': string;
+  lead: string;
+  /** Such as `nvidia.com/gpu=8, cpu=4`. */
+  min: string;
+  max: string;
+}
+
+export const EMPTY: WindowRow = { again: true, from: '', to: '', cron: '', duration: '', 'time-zone': '', lead: '', min: '', max: '' };
+
+/** null: the text is no list of windows, and has to be mended as text. */
+export function rowsOf(text: string): WindowRow[] | null {
+  if (text.trim() === '') return [];
+  try {
+    const list: unknown = JSON.parse(text);
+    if (!Array.isArray(list)) return null;
+    const windows: unknown[] = list;
+    return windows.every(isPlain) ? windows.map(rowOf) : null;
+  } catch {
+    return null;
+  }
+}
+
+export function textOf(rows: WindowRow[]): string {
+  return rows.length === 0 ? '' : JSON.stringify(rows.map(windowOf));
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && Object.entries(value).every(([key, of]) => (key === 'min' || key === 'max' ? isAmounts(of) : key in EMPTY && key !== 'again' && typeof of === 'string'));
+}
+
+function isAmounts(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.values(value).every((of: unknown) => typeof of === 'string' || typeof of === 'number');
+}
+
+function rowOf(window: Record<string, unknown>): WindowRow {
+  const amounts = AMOUNTS.map((bound) => [bound, Object.entries((window[bound] ?? {}) as Record<string, string | number>).map(([name, amount]) => `${name}=${amount}`).join(', ')]);
+  const bounds = Object.fromEntries(amounts) as Record<string, string>;
+  return { ...EMPTY, ...window, again: 'cron' in window, ...bounds };
+}
+
+function windowOf({ again, ...row }: WindowRow): Record<string, unknown> {
+  const times = again ? (['cron', 'duration', 'time-zone'] as const) : (['from', 'to'] as const);
+  const stated = [...times, 'lead' as const].filter((key) => row[key].trim() !== '' || key === 'cron');
+  return {
+    ...Object.fromEntries(stated.map((key) => [key, row[key].trim()])),
+    ...Object.fromEntries(AMOUNTS.filter((bound) => row[bound].trim() !== '').map((bound) => [bound, amountsOf(row[bound])])),
+  };
+}
+
+function amountsOf(text: string): Record<string, string | number> {
+  const parts = text.split(',').map((part) => part.trim()).filter(Boolean);
+  return Object.fromEntries(
+    parts.map((part) => {
+      const [name = '', amount = ''] = part.split('=').map((each) => each.trim());
+      return [name, /^\d+$/.test(amount) ? Number(amount) : amount];
+    }),
+  );
+}
