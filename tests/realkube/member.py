@@ -15,8 +15,10 @@ from fleet.kube.resources import (
     CONFIG_MAPS,
     CRDS,
     MPI_JOBS_V1,
+    NAMESPACES,
     NODES,
     PODS,
+    SERVICE_ACCOUNTS,
     TRAINING_RUNTIMES,
     Resource,
 )
@@ -33,6 +35,8 @@ from tests.realkube.line import Line
 VERSION = "v1.20.2"
 TIME_SCALE = 20.0
 _CONNECTIONS = 48
+ACCOUNT_MANIFEST = Path("deploy/member-manifests/convoy-fleet.yaml")
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
 AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
          "rules": [{"level": "Metadata", "verbs": ["create", "delete", "get", "list"]}]}  # fmt: skip
 
@@ -61,6 +65,7 @@ class RealMember:
         define(self.client)
         for resource in _kinds():
             _await(partial(answers, partial(self.client.list, resource.path())))
+        self._install_account()
         self.plane.start_controllers()
         clock, shape = WallClock(TIME_SCALE), Shape(self._pools)
         self._life = ControllerManager(
@@ -107,13 +112,30 @@ class RealMember:
         return self._life.crash_pod(pod, 0)
 
     def kubeconfig(self) -> dict:
-        """By the line."""
-        return self.plane.kubeconfig(self.line.port)
+        """By the line, with the account that a member has for the fleet and no other right."""
+        document = self.plane.kubeconfig(self.line.port)
+        path = SERVICE_ACCOUNTS.path("convoy-system", "convoy-fleet", "token")
+        status = self.client.create(path, {"spec": {"expirationSeconds": 24 * 3600}})["status"]
+        document["users"][0]["user"] = {"token": status["token"]}
+        return document
 
     def config_maps(self, namespace: str) -> set[str]:
         """Names of those in it that no controller of Kubernetes made."""
         names = {item["metadata"]["name"] for item in self.client.list(CONFIG_MAPS.path(namespace))["items"]}
         return names - {"kube-root-ca.crt"}
+
+    def _install_account(self) -> None:
+        for document in yaml.safe_load_all(ACCOUNT_MANIFEST.read_text()):
+            namespace = document["metadata"].get("namespace", "")
+            path = {
+                "Namespace": NAMESPACES.path(),
+                "ServiceAccount": SERVICE_ACCOUNTS.path(namespace),
+                "ClusterRole": f"{_RBAC}/clusterroles",
+                "ClusterRoleBinding": f"{_RBAC}/clusterrolebindings",
+                "Role": f"{_RBAC}/namespaces/{namespace}/roles",
+                "RoleBinding": f"{_RBAC}/namespaces/{namespace}/rolebindings",
+            }[document["kind"]]
+            self.client.create(path, document)
 
     def _show_kubelet(self) -> None:
         """Where the API server finds the kubelet of each node."""

@@ -26,6 +26,8 @@ from fleet.kube.resources import (
     SERVICES,
     SIGS_POD_GROUPS,
     TRAINING_RUNTIMES,
+    VOLCANO_COMMANDS,
+    VOLCANO_POD_GROUPS,
     VOLCANO_QUEUES,
     VOLUME_CLAIMS,
     VOLUMES,
@@ -175,6 +177,7 @@ def _rights(apis: Apis) -> list[Right]:
     rights = [_right(verb, NODES, "capacity", essential=True) for verb in ("list", "watch")]
     rights += [_right(verb, PODS, "capacity and status", essential=True) for verb in ("list", "watch")]
     rights.append(_right("delete", PODS, "removing pods of lost nodes, and the grace of suspended ElasticJobs"))
+    rights.append(_right("get", PODS, "streams to pods, and pods that a watch has not shown yet"))
     rights.append(Right("get", "", "pods/log", "logs"))
     rights += [Right("create", "", f"pods/{each}", "kubectl exec and its like") for each in sorted(TUNNELED)]
     for kind in event_handlers.resources():
@@ -188,12 +191,11 @@ def _rights(apis: Apis) -> list[Right]:
     rights += [_right(verb, SERVICES, "checking nodes before a job starts") for verb in ("get", "create")]
     rights.append(_right("get", VOLUMES, "the nodes that reach the volumes of claims"))
     rights += [_right(verb, EVENTS, "why the cluster does not create a job's pods") for verb in ("list", "watch")]
-    rights.append(_right("create", NAMESPACES, "the jobs' namespaces"))
+    rights += [_right(verb, NAMESPACES, "the jobs' namespaces and their labels") for verb in ("get", "create", "patch")]
     rights += discovery.IMPERSONATION
-    if serves(apis, POD_GROUPS):
-        rights += [_right(verb, POD_GROUPS, "gangs") for verb in ("create", "delete")]
-    if serves(apis, SIGS_POD_GROUPS):
-        rights += [_right(verb, SIGS_POD_GROUPS, "gangs") for verb in ("get", "create", "patch", "delete")]
+    for groups in (POD_GROUPS, SIGS_POD_GROUPS, VOLCANO_POD_GROUPS):
+        if serves(apis, groups):
+            rights += [_right(verb, groups, "gangs and their sizes") for verb in ("get", "create", "patch", "delete")]
     if serves(apis, RESOURCE_CLAIMS):
         rights += _rights_of_devices()
     if serves(apis, TRAINING_RUNTIMES):
@@ -206,6 +208,8 @@ def _rights(apis: Apis) -> list[Right]:
         if serves(apis, resource)
         for verb in verbs
     ]
+    if serves(apis, VOLCANO_COMMANDS):
+        rights.append(_right("create", VOLCANO_COMMANDS, "suspending jobs of Volcano"))
     if serves(apis, VOLCANO_QUEUES):
         rights.append(_right("get", VOLCANO_QUEUES, "the queues of Volcano"))
     if serves(apis, CRDS):
