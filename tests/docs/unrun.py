@@ -6,6 +6,8 @@ COMMANDS = {
     "python3 manage.py up --members DIR": "joins real clusters",
     ".venv/bin/convoy cluster join north --kubeconfig FILE": "joins a real cluster",
     ".venv/bin/convoy cluster drain north": "of the real cluster that was joined",
+    "kubectl --context north apply -f deploy/member-manifests/convoy-fleet.yaml": "in a real cluster; tests/realkube uses it",
+    "kubectl --context north -n convoy-system create token convoy-fleet --duration 24h": "as above",
     "G=/sys/fs/cgroup/cpu/convoy-half; mkdir -p $G": "takes root and cgroups of version 1",
     "echo 10000 > $G/cpu.cfs_period_us; echo $(($(nproc) * 5000)) > $G/cpu.cfs_quota_us": "as above",
     "(echo $BASHPID > $G/cgroup.procs; exec .venv/bin/python manage.py test tests/scale/test_wakeup.py -m bench -s -n 0)": (
@@ -35,7 +37,7 @@ BLOCKS = {
     "docs/concepts.md 1": "an example with parts left out",
     "docs/concepts.md 3": "names what the block before it makes, which a dry run lacks; flows/test_device_claims.py runs one",
     "docs/development/simulator.md 4": "a test, in the middle of a module",
-    "docs/operations.md 1": "a value of a setting, read by test_blocks.py",
+    "docs/operations.md 2": "a value of a setting, read by test_blocks.py",
     "docs/policies.md 1": "a part of a document",
     "docs/policies.md 2": "a part of a document",
     "docs/reliability.md 1": "what the command prints",

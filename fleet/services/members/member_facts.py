@@ -166,10 +166,19 @@ def _row(verb: str, resource: str, needed_for: str, allowed: bool, essential: bo
     }
 
 
-_RESIZING = (
-    ("TrainingJob", SCALE_INS, ("list", "create", "delete")),
-    ("TrainingJob", SCALE_OUTS, ("list", "create", "delete")),
-    ("RayJob", RAY_CLUSTERS, ("get", "patch")),
+_GANGS = ("get", "create", "patch", "delete")
+_WHERE_SERVED = (
+    (POD_GROUPS, "gangs and their sizes", _GANGS),
+    (SIGS_POD_GROUPS, "gangs and their sizes", _GANGS),
+    (VOLCANO_POD_GROUPS, "gangs and their sizes", _GANGS),
+    (TRAINING_RUNTIMES, "the pods of TrainJobs", ("get", "create", "delete")),
+    (RESERVATIONS, "holding capacity for gangs", ("list", "create", "delete")),
+    (SCALE_INS, "resizing TrainingJobs", ("list", "create", "delete")),
+    (SCALE_OUTS, "resizing TrainingJobs", ("list", "create", "delete")),
+    (RAY_CLUSTERS, "resizing RayJobs", ("get", "patch")),
+    (VOLCANO_COMMANDS, "suspending jobs of Volcano", ("create",)),
+    (VOLCANO_QUEUES, "the queues of Volcano", ("get",)),
+    (CRDS, "noticing new kinds at once", ("list", "watch")),
 )
 
 
@@ -193,27 +202,14 @@ def _rights(apis: Apis) -> list[Right]:
     rights += [_right(verb, EVENTS, "why the cluster does not create a job's pods") for verb in ("list", "watch")]
     rights += [_right(verb, NAMESPACES, "the jobs' namespaces and their labels") for verb in ("get", "create", "patch")]
     rights += discovery.IMPERSONATION
-    for groups in (POD_GROUPS, SIGS_POD_GROUPS, VOLCANO_POD_GROUPS):
-        if serves(apis, groups):
-            rights += [_right(verb, groups, "gangs and their sizes") for verb in ("get", "create", "patch", "delete")]
     if serves(apis, RESOURCE_CLAIMS):
         rights += _rights_of_devices()
-    if serves(apis, TRAINING_RUNTIMES):
-        rights += [_right(verb, TRAINING_RUNTIMES, "the pods of TrainJobs") for verb in ("get", "create", "delete")]
-    if serves(apis, RESERVATIONS):
-        rights += [_right(verb, RESERVATIONS, "holding capacity for gangs") for verb in ("list", "create", "delete")]
     rights += [
-        _right(verb, resource, f"resizing {kind}s")
-        for kind, resource, verbs in _RESIZING
+        _right(verb, resource, needed_for)
+        for resource, needed_for, verbs in _WHERE_SERVED
         if serves(apis, resource)
         for verb in verbs
     ]
-    if serves(apis, VOLCANO_COMMANDS):
-        rights.append(_right("create", VOLCANO_COMMANDS, "suspending jobs of Volcano"))
-    if serves(apis, VOLCANO_QUEUES):
-        rights.append(_right("get", VOLCANO_QUEUES, "the queues of Volcano"))
-    if serves(apis, CRDS):
-        rights += [_right(verb, CRDS, "noticing new kinds at once") for verb in ("list", "watch")]
     return rights
 
 
