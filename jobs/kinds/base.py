@@ -5,7 +5,7 @@ and its suspend switch are. It decides nothing: quota, placement and failover se
 """
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -256,10 +256,13 @@ class Kind(Protocol):
         """Reduces the manifest, in place, to the share of one cluster; of kinds that divide only."""
         return
 
-    def goes_on_without(self, manifest: Manifest, role: str, left: int) -> bool:
-        """Whether a running copy goes on with so many pods of a role, until there are others in place of those it lacks."""
+    def goes_on_without(self, manifest: Manifest, role: str, left: int, lost: Collection[int]) -> bool:
+        """Whether a running copy goes on with so many pods of a role, until there are others in place of those it lacks.
+
+        ``lost`` are the indexes of those.
+        """
         bounds = self.bounds(manifest).get(role)
-        return self.replaces_pods or (bounds is not None and left >= bounds.least)
+        return bounds is not None and left >= max(bounds.least, 1)
 
     def bounds(self, manifest: Manifest) -> Mapping[str, Bounds]:
         """By role that may be resized while the job runs, between which sizes; empty: none may. The manifest has no faults."""

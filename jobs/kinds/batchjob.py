@@ -1,6 +1,6 @@
 """batch/v1 Job: min(parallelism, completions) pods of one template, all in the role ``worker``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from fleet.kube.resources import JOBS
 from jobs.core.resizing.bounds import Bounds
@@ -62,6 +62,13 @@ class BatchJob(Kind):
         completions = manifest["spec"].get("completions")
         stated_by = "1 and spec.completions" if completions is not None else "1; spec.completions is not set"
         return {"worker": Bounds(1, completions, stated_by, "spec.parallelism")}
+
+    def goes_on_without(self, manifest: Manifest, role: str, left: int, lost: Collection[int]) -> bool:
+        """Indexes that all run at once are the ranks of one program, which waits for each of them."""
+        spec = manifest["spec"]
+        parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
+        is_gang = spec.get("completionMode") == "Indexed" and parallelism >= (completions or 1)
+        return not is_gang and super().goes_on_without(manifest, role, left, lost)
 
     def resize(self, manifest: Manifest, role: str, replicas: int) -> None:
         manifest["spec"]["parallelism"] = replicas

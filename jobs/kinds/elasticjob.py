@@ -8,7 +8,7 @@ dropped silently: it is sent as ``restartCount``. A master that is not described
 reservations and the fleet's marks reach it like every other pod.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from fleet.kube.resources import CONFIG_MAPS, ELASTIC_JOBS, PODS, SERVICES
 from jobs.kinds.base import AccountRights, Faults, Kind, Manifest, Phase, Reading, Role, State
@@ -96,6 +96,10 @@ class ElasticJob(Kind):
 
     def gang_templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         return ((role, template) for role, template in self.templates(manifest) if role != _MASTER)
+
+    def goes_on_without(self, manifest: Manifest, role: str, left: int, lost: Collection[int]) -> bool:
+        """The master replaces the others while it runs; a role that has no pod left trains nothing until then."""
+        return role != _MASTER and left > 0
 
     def read_status(self, status: Manifest, running_pods: int) -> State:
         inner = status.get("status") or {}

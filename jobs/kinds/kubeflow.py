@@ -4,7 +4,7 @@
 is taken for what it means, and sent where it counts: in every pod template that names no scheduler of its own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from jobs.core.resizing.bounds import Bounds
 from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State
@@ -107,6 +107,12 @@ class ElasticKind(ReplicaKind):
         if least is None or most is None or worker is None:
             return {}
         return {"worker": Bounds(least, most, "spec.elasticPolicy", f"spec.{self.key}.{worker}.replicas")}
+
+    def goes_on_without(self, manifest: Manifest, role: str, left: int, lost: Collection[int]) -> bool:
+        """The operator has the workers meet at the first of them, which is not made anew while its pod is on a lost node."""
+        backend = str((manifest["spec"].get("elasticPolicy") or {}).get("rdzvBackend") or "")
+        meets_there = 0 in lost and not backend.startswith("etcd")
+        return not meets_there and super().goes_on_without(manifest, role, left, lost)
 
 
 def read_elastic_policy(spec: Manifest, faults: Faults) -> Manifest:

@@ -6,7 +6,7 @@ what lives outside its heap. Executors wait for each other, never for the driver
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from fleet.core import units
 from fleet.kube.quantities import QuantityError
@@ -54,7 +54,7 @@ class SparkApplication(Kind):
     }
     ttl_path = ("spec", "timeToLiveSeconds")
 
-    def goes_on_without(self, manifest: Manifest, role: str, left: int) -> bool:
+    def goes_on_without(self, manifest: Manifest, role: str, left: int, lost: Collection[int]) -> bool:
         return role == "executor"
 
     def derived_names(self, name: str, roles: Sequence[Role]) -> Sequence[str]:

@@ -103,7 +103,8 @@ def why_it_stays(loss: Loss, now: datetime) -> str:
     short = {role for role in roles if role not in sizes or loss.left.get(role, 0) < sizes[role]}
     if not short:
         return "others have taken the place of these pods"
-    if all(kind.goes_on_without(job.manifest, role, loss.left.get(role, 0)) for role in short):
+    lost = {role: {pod.index for pod in loss.pods if pod.role == role} for role in short}
+    if all(kind.goes_on_without(job.manifest, role, loss.left.get(role, 0), lost[role]) for role in short):
         return "it goes on with the pods that are left"
     return _tolerates(loss, now)
 

@@ -24,6 +24,7 @@ from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = timezone.now()
+INDEXED = {"completionMode": "Indexed"}
 UNREACHABLE, NOT_READY = "node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"
 MOVED = POLICY.replace(
     "  placement", "  failover: {application: {decisionConditions: {tolerationSeconds: 600}}}\n  placement", 1
@@ -242,6 +243,15 @@ def test_an_elastic_job_goes_on_with_the_pods_that_are_left_while_they_are_enoug
     assert health.check(after(21)) == 1
 
 
+@pytest.mark.parametrize(("backend", "leaves"), [("", 1), ("c10d", 1), ("etcd-v2", 0)])
+def test_an_elastic_job_does_not_go_on_without_the_worker_at_which_the_others_meet(backend, leaves):
+    body = yaml.safe_load(elastic("llama", 3, least=2))
+    body["spec"]["elasticPolicy"] |= {"rdzvBackend": backend} if backend else {}
+    runs(MOVED, yaml.safe_dump(body), pods=("worker-0", "worker-1", "worker-2"))
+    goes_down("a")
+    assert health.check(after(21)) == leaves
+
+
 def test_a_pod_whose_place_another_has_taken_takes_no_gang_with_it():
     job = runs()
     has_pod(job, "worker-2", "d", index=0)
@@ -303,12 +313,16 @@ def test_the_sweep_goes_on_while_a_node_with_pods_may_become_lost():
     ("kind", "manifest", "role", "left", "goes_on"),
     [
         (("batch/v1", "Job"), {"spec": {"parallelism": 4, "completions": 8}}, "worker", 3, True),
+        (("batch/v1", "Job"), {"spec": {**INDEXED, "parallelism": 4, "completions": 8}}, "worker", 3, True),
+        (("batch/v1", "Job"), {"spec": {**INDEXED, "parallelism": 4, "completions": 4}}, "worker", 3, False),
         (("batch/v1", "Job"), {"spec": {"parallelism": 1, "completions": 1}}, "worker", 0, False),
         (("sparkoperator.k8s.io/v1beta2", "SparkApplication"), {"spec": {}}, "executor", 0, True),
         (("sparkoperator.k8s.io/v1beta2", "SparkApplication"), {"spec": {}}, "driver", 0, False),
         (("elastic.iml.github.io/v1alpha1", "ElasticJob"), {"spec": {}}, "worker", 1, True),
+        (("elastic.iml.github.io/v1alpha1", "ElasticJob"), {"spec": {}}, "worker", 0, False),
+        (("elastic.iml.github.io/v1alpha1", "ElasticJob"), {"spec": {}}, "dlrover-master", 1, False),
         (("kubeflow.org/v2beta1", "MPIJob"), {"spec": {"mpiReplicaSpecs": {}}}, "worker", 3, False),
     ],
 )
 def test_what_a_kind_goes_on_without(kind, manifest, role, left, goes_on):
-    assert registry.kind_of(*kind).goes_on_without(manifest, role, left) is goes_on
+    assert registry.kind_of(*kind).goes_on_without(manifest, role, left, {1}) is goes_on
