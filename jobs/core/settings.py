@@ -220,7 +220,10 @@ class FailoverSettings:
         most=30 * _DAY_S,
     )
     evictions_per_minute: int = setting(
-        1000, "CONVOY_EVICTIONS_PER_MINUTE", "jobs that may leave one tainted cluster within a minute", least=1
+        1000,
+        "CONVOY_EVICTIONS_PER_MINUTE",
+        "jobs that may leave one cluster within a minute because it is tainted or has lost nodes",
+        least=1,
     )
     max_attempts: int = setting(
         6,

@@ -8,14 +8,15 @@ No member is contacted here.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Count
 
-from fleet.db import isolation
+from fleet.core.members.freshness import CURRENT
+from fleet.db import clock, isolation
 from fleet.models import Cluster, Event, Node, Pod
 from jobs.core.failover.causes import Cause, Failure
 from jobs.core.failover.rules import Outcome, PurgeMode
@@ -26,7 +27,7 @@ from jobs.core.taints import Taint, tolerated_for
 from jobs.events import record_event
 from jobs.kinds import registry
 from jobs.models import Job
-from jobs.services.failover import evidence, failover, lost_nodes
+from jobs.services.failover import eviction_rate, evidence, failover, lost_nodes, node_faults
 from jobs.services.failover.lost_nodes import LostNode
 from jobs.services.lifecycle.locks import lock_jobs
 from jobs.snapshot import LIVE, spec_of
@@ -70,11 +71,12 @@ def move(now: datetime) -> int:
 
 
 def _move_from(cluster: Cluster, now: datetime) -> int:
+    began = clock.now()
     losses = {loss.job: loss for loss in _losses(cluster, lost_nodes.of(cluster, now))}
     judged = isolation.each("failover.lost_gangs", losses, lambda job: (job, why_it_stays(losses[job], now)), now)
     _record({job: f"{losses[job]}: it stays, because {why}" for job, why in judged if why}, now)
     leaving = [job for job, why in judged if not why]
-    return sum(isolation.each("failover.leave_lost", leaving, lambda job: _leave(losses[job], now), now))
+    return sum(isolation.each("failover.leave_lost", leaving, lambda job: _leave(losses[job], now, began), now))
 
 
 def describe(job: Job, now: datetime) -> str:
@@ -87,6 +89,10 @@ def describe(job: Job, now: datetime) -> str:
             return f"; {loss}: it stays, because {why}"
         if lost_nodes.are_most(job.cluster):
             return f"; {loss}, like more than half of its nodes: none of them counts as lost"
+        if job.cluster.state != Cluster.State.READY:
+            return f"; {loss}: nothing is decided about them while {job.cluster} is {job.cluster.state}"
+        if job.cluster.freshness.is_stale(now, CURRENT):
+            return f"; {loss}: nothing is decided about them until {job.cluster} is seen again"
         return f"; {loss}: it leaves them once that has lasted {least:g} s"
     return ""
 
@@ -134,7 +140,8 @@ def _losses(cluster: Cluster, nodes: Mapping[str, LostNode], only: Job | None = 
     for pod in live.order_by("name"):
         there[pod.job_uid, pod.attempt].append(pod)
     rows = Job.objects.filter(uid__in={uid for uid, _ in there}, cluster=cluster, shares=[], state__in=Job.ON_MEMBER)
-    rows = rows.filter(suspended=False, deleting_at__isnull=True).select_related("policy", "cluster").order_by("pk")
+    rows = rows.filter(suspended=False, deleting_at__isnull=True).select_related("policy", "cluster")
+    rows = rows.order_by("-priority", "pk")
     jobs = [job for job in rows if (job.uid, job.attempt) in there] if there else []
     left = _elsewhere(cluster, nodes, jobs)
     return [
@@ -156,18 +163,23 @@ def _elsewhere(cluster: Cluster, nodes: Collection[str], jobs: Iterable[Job]) ->
 
 
 @transaction.atomic
-def _leave(loss: Loss, now: datetime) -> bool:
-    """Unless another process has moved it meanwhile, or a node is ready again."""
+def _leave(loss: Loss, now: datetime, began: datetime) -> bool:
+    """Unless it was moved since the pass ``began``, its nodes no longer count as lost, or too many jobs have left."""
     job = loss.job
     rows = Job.objects.filter(pk=job.pk, attempt=job.attempt, cluster=job.cluster, state__in=Job.ON_MEMBER)
     if not lock_jobs(rows.filter(suspended=False, deleting_at__isnull=True)):
         return False
-    down = Node.objects.filter(cluster=job.cluster, name__in=loss.nodes, ready=False)
-    if down.count() < len(loss.nodes):
+    now += max(clock.now() - began, timedelta())  # the pass may have been interrupted for long
+    cluster = Cluster.objects.get(pk=job.cluster_id)
+    lost = lost_nodes.of(cluster, now)
+    still = all(name in lost and lost[name].since == node.since for name, node in loss.nodes.items())
+    if not still or not eviction_rate.allow(cluster, now):
         return False
     # Before the attempt is closed, which looks at the pods and at their nodes itself: these are what it leaves for.
     ends = tuple(evidence.pod_end(pod, node_ready=False) for pod in loss.pods)
-    evidence.record(job, job.attempt, Failure(Cause.INFRASTRUCTURE, ends), now)
+    failure = Failure(Cause.INFRASTRUCTURE, ends)
+    evidence.record(job, job.attempt, failure, now)
+    node_faults.shown_by_member(job, job.attempt, failure, now)  # of an attempt whose cause was known before, too
     keeps = job.state == Job.State.BACKOFF and spec_of(job).application_purge is PurgeMode.NEVER
     reason = Reason(Code.APPLICATION_UNHEALTHY, str(loss))
     purge = PurgeMode.NEVER if keeps else PurgeMode.DIRECTLY

@@ -9,11 +9,12 @@ import yaml
 from django.db import connection
 from django.utils import timezone
 
+from fleet.db import clock
 from fleet.models import Cluster, Event, Node, NodeExclusion, Pod
 from fleet.services.clusters import freshness
 from jobs.kinds import registry
 from jobs.models import Attempt, Job, Work
-from jobs.services.failover import lost_gangs
+from jobs.services.failover import eviction_rate, lost_gangs
 from jobs.services.follow.sweep import Sweeper
 from jobs.services.follow.timeouts import health
 from jobs.services.inspect import explaining
@@ -137,6 +138,54 @@ def test_a_node_that_was_ready_again_in_between_takes_no_gang_with_it(monkeypatc
     assert books.job(job.name).state == "Running" and not Attempt.objects.exclude(cause="").exists()
 
 
+@pytest.mark.parametrize("change", ["not seen since", "lost anew", "not ready"])
+def test_nothing_is_done_by_what_was_judged_before_a_pause(monkeypatch, change):
+    job = runs()
+    goes_down("b")
+    rows, judge, real = Cluster.objects.filter(name="north"), lost_gangs.why_it_stays, clock.now
+    rows.update(watched_since=NOW, watched_until=after(21))
+
+    def slow(loss, now):
+        if change == "not seen since":
+            monkeypatch.setattr(lost_gangs.clock, "now", lambda: real() + timedelta(seconds=60))
+        elif change == "lost anew":
+            goes_down("b", at=1)
+        else:
+            rows.update(state=Cluster.State.NOT_READY)
+        return judge(loss, now)
+
+    monkeypatch.setattr(lost_gangs, "why_it_stays", slow)
+    assert health.check(after(22)) == 0
+    assert books.job(job.name).state == "Running"
+
+
+def test_gangs_leave_within_the_rate_of_their_cluster_and_the_first_in_rank_first(north):
+    first = runs()
+    books.apply(MOVED, gang().replace("llama", "mistral"))
+    books.cycle(NOW)
+    books.sent()
+    books.report("mistral", "Running", now=NOW)
+    second = books.job("mistral")
+    has_pod(second, "worker-0", "b")
+    Job.objects.filter(pk=second.pk).update(priority=first.priority + 1)
+    north.refresh_from_db()
+    Cluster.objects.filter(pk=north.pk).update(labels=north.labels | {eviction_rate.PER_MINUTE: "1"})
+    goes_down("b")
+    assert health.check(after(21)) == 1 and health.check(after(23)) == 0
+    assert (books.job("mistral").state, books.job("llama").state) == ("Moving", "Running")
+    assert health.check(after(82)) == 1
+    assert Event.objects.filter(reason="EvictionsLimited").count() == 1
+
+
+def test_a_node_that_is_lost_after_the_cause_is_known_is_excluded_too():
+    job = runs()
+    Attempt.objects.update(cause="Evicted")
+    goes_down("b")
+    assert health.check(after(21)) == 1
+    assert Attempt.objects.get().cause == "Evicted"
+    assert NodeExclusion.objects.get(job_uid=job.uid).node == "b"
+
+
 def test_nodes_that_are_lost_together_cost_one_move_and_none_of_them_is_met_again():
     job = runs()
     goes_down("a", "b")
@@ -163,11 +212,13 @@ def test_most_nodes_of_a_cluster_down_at_once_move_no_gang_and_it_is_said():
 
 
 def test_nothing_is_decided_by_what_was_seen_before_a_pause():
-    runs()
+    job = runs()
     goes_down("b")
     rows = Cluster.objects.filter(name="north")
     rows.update(watched_since=after(-100), watched_until=after(10))
+    job.refresh_from_db()
     assert health.check(after(60)) == 0, "the last look was 50 s ago"
+    assert lost_gangs.describe(job, after(60)).endswith("nothing is decided about them until north is seen again")
     freshness.confirm([rows.get().pk], after(60))
     assert health.check(after(61)) == 0, "after a gap in watching the time counts from its end"
     freshness.confirm([rows.get().pk], after(79))
@@ -176,10 +227,11 @@ def test_nothing_is_decided_by_what_was_seen_before_a_pause():
 
 @pytest.mark.parametrize("state", [Cluster.State.UNKNOWN, Cluster.State.NOT_READY])
 def test_nothing_is_decided_in_a_cluster_that_does_not_answer(state):
-    runs()
+    job = runs()
     goes_down("b")
     Cluster.objects.update(state=state)
     assert health.check(after(60)) == 0
+    assert said(job).endswith(f"nothing is decided about them while north is {state}")
 
 
 STAYS = {
