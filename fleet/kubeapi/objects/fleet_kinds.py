@@ -5,7 +5,7 @@ from copy import copy
 from itertools import chain
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from fleet.changes.journal import Entry
 from fleet.kube.discovery import Served
@@ -71,13 +71,24 @@ class Events(RowKind):
         rows = self._inside(rows, namespaces)
         if BY_NAME in exact:
             rows = rows.filter(pk=_row_of(exact[BY_NAME]))
-        if after:
-            rows = rows.filter(pk__gt=_row_of(after[1]))
-        own = (self.render(row) for row in rows.iterator(chunk_size=self.chunk))
+        own = self._rows_behind(rows, _row_of(after[1]) if after else 0)
         names = [other["metadata"]["name"] for other in self._others]
         if after and (after[1] in names or not _row_of(after[1])):
             return (other for other in self._others if other["metadata"]["name"] > after[1])
         return chain(own, self._others)
+
+    def _rows_behind(self, rows: QuerySet[Any], key: int) -> Iterator[Object]:
+        """Chunk by chunk: a reader may pause between two, and the next one may be read in another thread.
+
+        It ends at the newest row there was at the second chunk, however fast others come.
+        """
+        chunk = list(rows.filter(pk__gt=key)[: self.chunk])
+        yield from map(self.render, chunk)
+        if len(chunk) == self.chunk:
+            rows = rows.filter(pk__lte=self.rows().aggregate(newest=Max("pk"))["newest"] or 0)
+        while len(chunk) == self.chunk:
+            chunk = list(rows.filter(pk__gt=chunk[-1].pk)[: self.chunk])
+            yield from map(self.render, chunk)
 
     def count(self, namespaces: frozenset[str] | None) -> int:
         return super().count(namespaces) + len(self._others)
