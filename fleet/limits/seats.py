@@ -182,6 +182,9 @@ class Seats:
         for caller in sorted(self._waiting, key=lambda each: self._taken[each]):
             while self._free and (queue := self._waiting.get(caller)):
                 first = queue[0]
+                if first.turn.done():  # cancelled in this very turn of the loop: it will not sit
+                    self._forget(caller, first)
+                    continue
                 if not (self._may_go_on(caller) if first.again else self._may_sit(caller, first.address)):
                     break
                 self._forget(caller, first)
@@ -201,7 +204,10 @@ class Seats:
         _add(self._taken, caller, 1)
 
     def _forget(self, caller: Hashable, waiting: _Waiting) -> None:
-        queue = self._waiting[caller]
+        """Does nothing where it is forgotten already."""
+        queue = self._waiting.get(caller, deque())
+        if waiting not in queue:
+            return
         queue.remove(waiting)
         if not queue:
             del self._waiting[caller]

@@ -168,13 +168,55 @@ def test_a_watch_that_is_behind_is_read_no_faster_than_its_reader_and_delays_no_
     run(story)
 
 
+@pytest.mark.parametrize("lent", [False, True])
+def test_a_request_that_is_given_up_in_the_moment_in_which_a_seat_becomes_free_takes_none(lent: bool) -> None:
+    async def story() -> None:
+        seats = Seats(Limits(at_once=1, seats=1, reserved=0))
+        reads, has_read, sits, ends = (asyncio.Event() for _ in range(4))
+
+        async def hostile() -> None:
+            async with seats.one("mal", "of mal") as seat:
+                seat.lend()
+                reads.set()
+                await has_read.wait()
+                await seat.take_again()
+
+        async def innocent() -> None:
+            async with seats.one("bob", "of bob"):
+                sits.set()
+                await ends.wait()
+
+        async def come(request: Callable[[], Any]) -> None:
+            tasks[request] = asyncio.ensure_future(request())
+            await {hostile: reads, innocent: sits}[request].wait()
+
+        tasks: dict[Callable[[], Any], asyncio.Future[None]] = {}
+        if lent:
+            await come(hostile)
+        await come(innocent)
+        has_read.set()
+        if not lent:
+            tasks[hostile] = asyncio.ensure_future(hostile())
+        while not seats._waiting:
+            await asyncio.sleep(0)
+        ends.set()
+        tasks[hostile].cancel()
+        results = await asyncio.gather(tasks[innocent], tasks[hostile], return_exceptions=True)
+        assert results[0] is None and isinstance(results[1], asyncio.CancelledError)
+        assert seats._free == 1 and not (seats._taken or seats._begun or seats._waiting or seats._waiting_from)
+
+    run(story)
+
+
 STEPS = st.lists(
-    st.tuples(st.integers(0, 11), st.sampled_from(["come", "read", "go on", "leave", "cancel"])), max_size=60
+    st.tuples(st.integers(0, 11), st.sampled_from(["come", "read", "go on", "leave", "cancel"]), st.booleans()),
+    max_size=60,
 )
+"""Of which request, what it does, and whether the loop has its turns before the next step."""
 
 
 @given(STEPS)
-def test_a_lent_seat_is_free_for_others_and_its_own_user_s_all_the_same(steps: list[tuple[int, str]]) -> None:
+def test_a_lent_seat_is_free_for_others_and_its_own_user_s_all_the_same(steps: list[tuple[int, str, bool]]) -> None:
     async def story() -> None:
         seats, most = Seats(FEW), 0
         orders: dict[int, asyncio.Queue[str]] = {}
@@ -188,14 +230,14 @@ def test_a_lent_seat_is_free_for_others_and_its_own_user_s_all_the_same(steps: l
                     else:
                         await seat.take_again()
 
-        for number, step in steps:
+        for number, step, settles in steps:
             if step == "come" and number not in tasks:
                 orders[number], tasks[number] = asyncio.Queue(), asyncio.ensure_future(request(number))
             elif step == "cancel" and number in tasks:
                 tasks[number].cancel()
             elif number in tasks:
                 orders[number].put_nowait(step)
-            for _ in range(3):
+            for _ in range(3 if settles else 0):
                 await asyncio.sleep(0)
             most = max(most, *seats._begun.values(), 0)
             assert seats._free == FEW.seats - seats._taken.total() >= 0
