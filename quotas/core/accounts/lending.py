@@ -11,6 +11,13 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
+import numpy as np
+
+_TOGETHER = 2**18
+"""Amounts of one family that are added up at once."""
+_PRODUCTS = 1000
+"""So many products of two amounts take as long as one step."""
+
 
 class Flow(NamedTuple):
     """Between two children of ``parent``.
@@ -35,7 +42,7 @@ class Family:
 
 
 class TooMuchWork(Exception):
-    """More steps than the caller has time for: a step is one child, or one pair of lender and borrower, looked at once."""
+    """More steps than the caller has time for: a step is one child looked at once, or one pair of a sum that is read."""
 
 
 Change = tuple[int, str, int]
@@ -44,27 +51,85 @@ Change = tuple[int, str, int]
 
 def lent_by_child(family: Family, used: Mapping[str, int], beyond: int) -> dict[str, int]:
     """Of its min, what each child lends. ``beyond``: what the parent lends to its own siblings."""
-    own = max(0, family.min - sum(family.children.values()))
-    borrowed = sum(max(0, used.get(path, 0) - least) for path, least in family.children.items())
-    from_above = max(0, sum(used.get(path, 0) for path in family.children) - family.min)
-    taken = max(0, borrowed - from_above + beyond - own)
-    return _shared(taken, {path: max(0, least - used.get(path, 0)) for path, least in family.children.items()})
+    idle = [least - used.get(path, 0) for path, least in family.children.items()]
+    return dict(zip(family.children, _lent(family.min, sum(family.children.values()), idle, beyond), strict=True))
 
 
-def flows(family: Family, used: Mapping[str, int], lent: Mapping[str, int], beyond: int) -> dict[Flow, float]:
-    """What each lender gives each borrower: every borrower has the same share of each lender."""
-    sinks = {path: use - least for path, least in family.children.items() if (use := used.get(path, 0)) > least}
-    if beyond:
-        sinks[family.path] = beyond
-    if not (total := sum(sinks.values())):
-        return {}
-    sources = {**lent, family.path: total - sum(lent.values())}
-    return {
-        Flow(family.path, lender, borrower): amount * sink / total
-        for lender, amount in sources.items()
-        for borrower, sink in sinks.items()
-        if amount > 0 and not lender == borrower == family.path
-    }
+def _lent(least: int, promised: int, idle: Sequence[int], beyond: int) -> list[int]:
+    """``promised``: the mins of all children. ``idle``: of each, its min less what it uses."""
+    borrowed = -sum(amount for amount in idle if amount < 0)
+    from_above = max(0, promised - sum(idle) - least)
+    return _shared(max(0, borrowed - from_above + beyond - max(0, least - promised)), idle)
+
+
+def _shared(taken: int, idle: Sequence[int]) -> list[int]:
+    """In proportion to what is idle, to the last unit, never more than is idle."""
+    rest = sum(amount for amount in idle if amount > 0)
+    left, shares = min(taken, rest), [0] * len(idle)
+    if left:
+        for place, amount in enumerate(idle):
+            if amount > 0:
+                shares[place] = share = left * amount // rest
+                left, rest = left - share, rest - amount
+    return shares
+
+
+class _Moments:
+    """What one family lent and borrowed at moments, each for how long, and the sums of them.
+
+    Each borrower has the same share of each lender, so a moment is an outer product, and the sum of many a product of matrices.
+    """
+
+    def __init__(self, family: Family, begin: int) -> None:
+        self.paths = [*family.children, family.path]
+        """Of the lenders, and of the borrowers: the parent is the last of both."""
+        self.lent: list[int] = [0] * len(family.children)
+        self._places = {path: place for place, path in enumerate(family.children)}
+        self._least, self._promised = family.min, sum(family.children.values())
+        self._idle = list(family.children.values())
+        self._beyond, self._since = 0, begin
+        self._rows: list[tuple[list[int], list[int], float]] = []
+        """What each lent, what each borrowed, and how long that lasted, divided by their total."""
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._rows) * len(self.paths) >= _TOGETHER
+
+    def use(self, child: str, amount: int) -> None:
+        self._idle[self._places[child]] -= amount
+
+    def solve(self, beyond: int) -> None:
+        """What each child lends from now on; ``beyond``: what the parent lends to its own siblings."""
+        self.lent, self._beyond = _lent(self._least, self._promised, self._idle, beyond), beyond
+
+    def close(self, at: int) -> None:
+        """What is lent now has been so since the last moment. To be called before what is used is changed."""
+        if at == self._since:
+            return
+        borrowed = [-amount if amount < 0 else 0 for amount in self._idle]
+        total = sum(borrowed) + self._beyond
+        if total:
+            given = [*self.lent, total - sum(self.lent)]
+            self._rows.append((given, [*borrowed, self._beyond], (at - self._since) / total))
+        self._since = at
+
+    def sums(self, steps: int) -> tuple[dict[Flow, float], int]:
+        """Of the moments until now, which begin anew, and how many steps that took. Raises `TooMuchWork`."""
+        if not self._rows:
+            return {}, 0
+        given, taken, lasted = (np.array(of, dtype=float) for of in zip(*self._rows, strict=True))
+        lenders, borrowers = (np.flatnonzero(of.any(axis=0)) for of in (given, taken))
+        pairs = len(lenders) * len(borrowers)
+        needed = pairs + pairs * len(self._rows) // _PRODUCTS
+        if needed > steps:
+            raise TooMuchWork
+        sums = (given[:, lenders] * lasted[:, np.newaxis]).T @ taken[:, borrowers]
+        self._rows = []
+        parent, lent, borrowed = self.paths[-1], *([self.paths[n] for n in of] for of in (lenders, borrowers))
+        every = zip(*(places.tolist() for places in sums.nonzero()), strict=True)
+        flows = {Flow(parent, lent[row], borrowed[column]): float(sums[row, column]) for row, column in every}
+        flows.pop(Flow(parent, parent, parent), None)
+        return flows, needed
 
 
 class Lending:
@@ -76,15 +141,13 @@ class Lending:
         Raises `TooMuchWork` here or later, when all of it together takes more steps.
         """
         self.steps_left = steps
-        self._families = {family.path: family for family in families}
         self._order = {family.path: number for number, family in enumerate(families)}
         self._parent = {child: family.path for family in families for child in family.children}
-        self._used: dict[str, int] = defaultdict(int)
         self._lent: dict[str, int] = defaultdict(int)
-        self._flows: dict[str, dict[Flow, float]] = {}
-        self._since: dict[str, int] = {}
+        """Of the nodes with children."""
+        self._moments = {family.path: _Moments(family, begin) for family in families}
         self.sums: dict[Flow, float] = defaultdict(float)
-        self._change(begin, used.items(), set(self._families))
+        self._change(begin, used.items(), set(self._moments))
 
     def change(self, at: int, changes: Iterable[tuple[str, int]]) -> None:
         """From now on so much more is used at these leaves."""
@@ -92,16 +155,18 @@ class Lending:
 
     def close(self, at: int) -> dict[Flow, float]:
         """What was lent in all, until this moment."""
-        for path in self._flows:
-            self._settle(path, at)
+        for moments in self._moments.values():
+            moments.close(at)
+            self._add(moments)
         return self.sums
 
     def _change(self, at: int, changes: Iterable[tuple[str, int]], stale: set[str]) -> None:
         for leaf, amount in changes:
             path = leaf
             while amount and path in self._parent:
-                self._used[path] += amount
-                path = self._parent[path]
+                child, path = path, self._parent[path]
+                self._moments[path].close(at)
+                self._moments[path].use(child, amount)
                 stale.add(path)
         while stale:
             path = min(stale, key=self._order.__getitem__)
@@ -110,22 +175,26 @@ class Lending:
 
     def _solve(self, path: str, at: int) -> set[str]:
         """Computes one family again; returns its children with families of their own that lend otherwise than before."""
-        self._settle(path, at)
-        family, beyond = self._families[path], self._lent[path]
-        lent = lent_by_child(family, self._used, beyond)
-        self._flows[path] = flows(family, self._used, lent, beyond)
-        self.steps_left -= len(family.children) + len(self._flows[path])
+        moments = self._moments[path]
+        self.steps_left -= len(moments.lent)
         if self.steps_left < 0:
             raise TooMuchWork
-        differ = {child for child, amount in lent.items() if amount != self._lent[child]}
-        self._lent |= lent
-        return differ & self._families.keys()
+        moments.close(at)
+        if moments.is_full:
+            self._add(moments)
+        moments.solve(self._lent[path])
+        differ = set()
+        for child, amount in zip(moments.paths, moments.lent, strict=False):
+            if child in self._moments and amount != self._lent[child]:
+                self._lent[child] = amount
+                differ.add(child)
+        return differ
 
-    def _settle(self, path: str, at: int) -> None:
-        lasted = at - self._since.get(path, at)
-        for flow, amount in self._flows.get(path, {}).items() if lasted > 0 else ():
-            self.sums[flow] += amount * lasted
-        self._since[path] = at
+    def _add(self, moments: _Moments) -> None:
+        sums, steps = moments.sums(self.steps_left)
+        self.steps_left -= steps
+        for flow, amount in sums.items():
+            self.sums[flow] += amount
 
 
 def add_up(
@@ -162,13 +231,3 @@ def _apply(used: dict[str, int], changes: Iterable[Change]) -> dict[str, int]:
         used[leaf] += amount
         by_leaf[leaf] += amount
     return by_leaf
-
-
-def _shared(taken: int, idle: Mapping[str, int]) -> dict[str, int]:
-    """In proportion to what is idle, to the last unit, never more than is idle."""
-    rest = sum(idle.values())
-    left, shares = min(taken, rest), {}
-    for path, amount in idle.items():
-        shares[path] = left * amount // rest if rest else 0
-        left, rest = left - shares[path], rest - amount
-    return shares

@@ -1,10 +1,14 @@
 """Who lent to whom over a time: the rows and columns add up to what the tree of each moment says is lent and borrowed."""
 
 from collections import defaultdict
+from itertools import pairwise
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from jobs.services.series.lending import MOST_STEPS
 from quotas.core.accounts import lending
 from quotas.core.accounts.ledger import Charge
 from quotas.core.accounts.lending import Family, Flow
@@ -85,3 +89,76 @@ def test_counting_ends_at_the_steps_that_the_caller_has_time_for_however_wide_th
     with pytest.raises(lending.TooMuchWork):
         lending.add_up([(0, families(wide))], changes, 1000, 100_000)
     assert lending.add_up([(0, families(wide))], changes[:5], 1000, 100_000)
+
+
+def one_by_one(family: Family, used: dict[str, int], beyond: int) -> dict[Flow, float]:
+    """What each lender gives each borrower at a moment, straight from the definition."""
+    idle = {path: max(0, least - used[path]) for path, least in family.children.items()}
+    sinks = {path: max(0, used[path] - least) for path, least in family.children.items()} | {family.path: beyond}
+    outside = max(0, sum(used[path] for path in family.children) - family.min)
+    own = max(0, family.min - sum(family.children.values()))
+    left, rest = max(0, sum(sinks.values()) - outside - own), sum(idle.values())
+    sources, left = {}, min(left, rest)
+    for path, amount in idle.items():
+        sources[path] = left * amount // rest if rest else 0
+        left, rest = left - sources[path], rest - amount
+    total = sum(sinks.values())
+    sources[family.path] = total - sum(sources.values())
+    return {
+        Flow(family.path, lender, borrower): sources[lender] * sinks[borrower] / total
+        for lender in sources
+        for borrower in sinks
+        if total and sources[lender] * sinks[borrower] and not lender == borrower == family.path
+    }
+
+
+def moment_by_moment(tops: list[Family], changes: list[tuple[int, str, int]], end: int) -> dict[Flow, float]:
+    sums: dict[Flow, float] = defaultdict(float)
+    for begin, until in pairwise(sorted({0, end, *(at for at, _, _ in changes if 0 <= at < end)})):
+        used: dict[str, int] = defaultdict(int)
+        for _, leaf, amount in (change for change in changes if change[0] <= begin):
+            for depth in range(2, leaf.count("/") + 2):
+                used["/".join(leaf.split("/")[:depth])] += amount
+        lent: dict[str, int] = defaultdict(int)
+        for family in tops:
+            lent |= lending.lent_by_child(family, used, lent[family.path])
+            for flow, amount in one_by_one(family, used, lent[family.path]).items():
+                sums[flow] += amount * (until - begin)
+    return sums
+
+
+MINS = st.lists(st.integers(0, 9), min_size=4, max_size=4)
+USES = st.lists(
+    st.tuples(st.integers(-3, 30), st.sampled_from(LEAVES), st.integers(1, 7), st.integers(0, 20)), max_size=12
+)
+
+
+@given(mins=MINS, whole=st.integers(0, 30), inner=st.integers(0, 12), uses=USES, together=st.integers(1, 30))
+def test_sums_are_those_of_each_lender_and_borrower_at_each_moment(mins, whole, inner, uses, together):
+    tops = [
+        Family("root", whole, {"root/a": inner, "root/b": mins[2], "root/c": mins[3]}),
+        Family("root/a", inner, {"root/a/x": mins[0], "root/a/y": mins[1]}),
+    ]
+    changes = [each for at, leaf, amount, lasts in uses for each in ((at, leaf, amount), (at + lasts, leaf, -amount))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lending, "_TOGETHER", together)
+        sums = lending.add_up([(0, tops)], changes, 25, PLENTY)
+    expected = moment_by_moment(tops, changes, 25)
+    assert sums.keys() == expected.keys()
+    assert sums == pytest.approx(expected)
+
+
+def test_of_a_hundred_queues_a_thousand_attempts_take_a_twentieth_of_what_one_answer_counts():
+    rng, paths = Random(1), [f"root/q{number}" for number in range(100)]
+    flat, changes = Family("root", 400, dict.fromkeys(paths, 4)), []
+    for _ in range(1000):
+        begin, leaf, gpus = rng.randrange(10_000), rng.choice(paths), rng.choice((1, 2, 4, 8))
+        changes += [(begin, leaf, gpus), (begin + rng.randrange(3000), leaf, -gpus)]
+    assert len(lending.add_up([(0, [flat])], changes, 10_000, MOST_STEPS // 20)) > 2500
+
+
+def test_a_tree_that_is_too_wide_for_its_pairs_is_refused_before_they_take_memory():
+    half = {f"root/{number}": number % 2 for number in range(100_000)}
+    used = [(0, path, 1) for path, least in half.items() if not least]
+    with pytest.raises(lending.TooMuchWork):
+        lending.add_up([(0, [Family("root", 50_000, half)])], used, 10, MOST_STEPS)
