@@ -111,6 +111,8 @@ class Past:
     """A value of `Cause`, if the attempt failed and the cause is known."""
     is_not_the_clusters: bool = False
     """Whether its cluster is not to blame: the program's own exception ended it, or a node that is excluded by itself."""
+    left_lost_nodes: bool = False
+    """Whether nodes were lost under pods that ran."""
 
 
 def excluded_until(
@@ -141,9 +143,12 @@ def excluded_until(
 def budget_spent(past: Sequence[Past], max_attempts: int, budgets: Mapping[Cause, int] | None = None) -> str:
     """Why a job with this history is not tried again, for example "failed 3 times". Empty if it may be tried again.
 
-    ``budgets`` replace ``max_attempts`` for single causes. In addition, all failures of the job itself together are limited, so
-    that alternating causes cannot restart the job without end.
+    ``budgets`` replace ``max_attempts`` for single causes. Lost nodes that were left in time count only against a budget of their
+    own: nodes that come and go end no job, and the cool-off, which doubles, limits how often it moves. In addition, all failures
+    of the job itself together are limited, so that alternating causes cannot restart the job without end.
     """
+    if Cause.INFRASTRUCTURE not in (budgets or {}):
+        past = [attempt for attempt in past if not (_class_of(attempt) is NODES and attempt.left_lost_nodes)]
     limits = {kind: max_attempts * kind.budgets for kind in _ENDING}
     limits |= {kind: limit for cause, limit in (budgets or {}).items() for kind in _BUDGET_OF[cause]}
     for kind in _ENDING:

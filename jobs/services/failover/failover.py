@@ -102,8 +102,12 @@ def _count_evicted(job: Job, outcome: Outcome, reason: Reason) -> None:
 def budget_spent(job: Job) -> str:
     """Which of its budgets the job has used up, in words. Empty if the job may be tried again."""
     attempts = Attempt.objects.filter(job=job, ended_at__isnull=False)
-    rows = attempts.values_list("cluster_name", "outcome", "ended_at", "cause")
-    past = [Past(cluster, outcome, at, cause) for cluster, outcome, at, cause in rows if at]
+    rows = attempts.values_list("cluster_name", "outcome", "ended_at", "cause", "evidence")
+    past = [
+        Past(cluster, outcome, at, cause, left_lost_nodes=evidence.shows_lost_nodes(pods))
+        for cluster, outcome, at, cause, pods in rows
+        if at
+    ]
     spec, limits = snapshot.spec_of(job), settings.CONVOY_FAILOVER
     most = spec.max_attempts or limits.max_attempts
     budgets = {Cause.CODE_ERROR: limits.max_code_errors, Cause.OUT_OF_MEMORY: limits.max_out_of_memory}

@@ -170,7 +170,7 @@ def _leave(loss: Loss, now: datetime, began: datetime) -> bool:
     if not lock_jobs(rows.filter(suspended=False, deleting_at__isnull=True)):
         return False
     now += max(clock.now() - began, timedelta())  # the pass may have been interrupted for long
-    cluster = Cluster.objects.get(pk=job.cluster_id)
+    cluster = Cluster.objects.get(pk=loss.pods[0].cluster_id)
     lost = lost_nodes.of(cluster, now)
     still = all(name in lost and lost[name].since == node.since for name, node in loss.nodes.items())
     if not still or not eviction_rate.allow(cluster, now):

@@ -48,6 +48,14 @@ def test_it_backs_off_from_a_cluster_where_somebody_deletes_the_copies():
     assert excluded_until(ends(Outcome.VANISHED, 0, 1, 2), COOL_OFF) == {"north": NOON + timedelta(minutes=3)}
 
 
+def test_lost_nodes_that_were_left_in_time_end_no_job_and_exclude_their_cluster_for_longer_each_time():
+    ends = [NOON + timedelta(minutes=minute) for minute in range(9)]
+    past = [Past("north", Outcome.FAILED, end, Cause.INFRASTRUCTURE, left_lost_nodes=True) for end in ends]
+    assert budget_spent(past, 1) == ""
+    assert budget_spent(past, 1, {Cause.INFRASTRUCTURE: 9}) == "lost its nodes 9 times within a day"
+    assert excluded_until(past, COOL_OFF) == {"north": ends[-1] + timedelta(minutes=2**7)}
+
+
 def test_it_ends_a_job_whose_copies_are_deleted_for_ever():
     assert budget_spent(ends(Outcome.VANISHED, 0, 1), 3) == ""
     assert (

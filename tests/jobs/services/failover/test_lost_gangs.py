@@ -197,11 +197,18 @@ def test_nodes_that_are_lost_together_cost_one_move_and_none_of_them_is_met_agai
     assert "nodes a, b of north, where it has pods, have not been ready" in Attempt.objects.get().message
 
 
-def test_it_does_not_cost_the_job_one_of_its_own_attempts():
-    job = runs(policy(**{"convoy.dev/max-attempts": "1"}))
+@pytest.mark.parametrize(
+    ("stated", "state"), [({}, "Moving"), ({"convoy.dev/failure-budgets": "Infrastructure=4"}, "Failed")]
+)
+def test_nodes_that_flap_end_no_job_but_by_the_budget_that_its_policy_states(stated, state):
+    job = runs(policy(**{"convoy.dev/max-attempts": "1"}, **stated))
+    about = {"cluster_name": "north", "placed_at": NOW, "ended_at": NOW, "outcome": "Failed", "cause": "Infrastructure"}
+    lost = [{"pod": "llama-worker-0", "phase": "Running", "node": "b", "node_ready": False}]
+    for number in range(2, 6):
+        Attempt.objects.create(job=job, number=number, evidence=lost, **about)
     goes_down("b")
     assert health.check(after(21)) == 1
-    assert books.job(job.name).state == "Moving"
+    assert books.job(job.name).state == state
 
 
 def test_most_nodes_of_a_cluster_down_at_once_move_no_gang_and_it_is_said():
