@@ -143,9 +143,9 @@ def excluded_until(
 def budget_spent(past: Sequence[Past], max_attempts: int, budgets: Mapping[Cause, int] | None = None) -> str:
     """Why a job with this history is not tried again, for example "failed 3 times". Empty if it may be tried again.
 
-    ``budgets`` replace ``max_attempts`` for single causes. Lost nodes that were left in time count only against a budget of their
-    own: nodes that come and go end no job, and the cool-off, which doubles, limits how often it moves. In addition, all failures
-    of the job itself together are limited, so that alternating causes cannot restart the job without end.
+    ``budgets`` replace ``max_attempts`` for single causes. Lost nodes that were left in time count only against a budget of
+    their own: nodes that come and go end no job, and the cool-off, which doubles, limits how often it moves. In addition, all
+    failures of the job itself together are limited, so that alternating causes cannot restart the job without end.
     """
     if Cause.INFRASTRUCTURE not in (budgets or {}):
         past = [attempt for attempt in past if not (_class_of(attempt) is NODES and attempt.left_lost_nodes)]
