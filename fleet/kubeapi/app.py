@@ -78,7 +78,7 @@ class Application(Server[Kind]):
             # The reader left, but a thread cannot be stopped: the request keeps its seat until it ends, or those who ask and
             # leave would use more threads than there are seats.
             await asyncio.wait({result})
-            result.exception()  # there is nobody left to answer, and it is no unforeseen error
+            result.exception()  # no reader is left to answer, and it is no unforeseen error
             raise
 
     def authenticate(self, request: Request) -> Any:
