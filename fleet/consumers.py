@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
+from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
@@ -24,7 +25,7 @@ from fleet.changes.repeatable_read import repeatable_read
 from fleet.core.security import token_scopes
 from fleet.db import clock
 from fleet.errors import Forbidden
-from fleet.limits.seats import leave_seat
+from fleet.limits.seats import leave_seat, take_seat_again
 from fleet.services.auditing import refused_sign_ins
 from fleet.services.auditing.refused_sign_ins import Refusal
 from fleet.services.authorization import access
@@ -37,6 +38,8 @@ LONGEST_MESSAGE = 4096
 RESUME_LIMIT = 5000
 RESUME_S = 60.0
 """In which a client has to take what it missed; one that is slower is closed, and comes again."""
+CLOSE_S = 5.0
+"""In which such a client has to take the close; then it is hung up on."""
 TURN = 50
 """Changes that are looked at before what else the process has to do gets its turn."""
 BEARER = "convoy.bearer."
@@ -83,6 +86,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
             raise
 
     async def _join(self) -> None:
+        await take_seat_again()
         # Read before it joins: what is committed from here on is sent, though perhaps after the first heartbeat.
         self.settled = await database_sync_to_async(journal.head)()
         await self.follower.add(self)
@@ -163,7 +167,10 @@ class ChangesConsumer(AsyncWebsocketConsumer):
                 else:
                     await self.send_changes(missed)
         except TimeoutError:
-            await self.close(AWAY)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_S):
+                    await self.close(AWAY)
+            raise StopConsumer from None
 
     async def _who(self) -> Any:
         """The user now, with the namespaces this user may read now; None when the socket has to go."""

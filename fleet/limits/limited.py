@@ -4,6 +4,7 @@ An ASGI application in front of another, the same for every door, which says of 
 All of it is counted in this process alone, which takes its part where there are several.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import Any
 
 from fleet.limits.buckets import Buckets, TooMany
 from fleet.limits.callers import Scope, address_of, caller_of
-from fleet.limits.seats import SEAT, Bodies, Places, Receive, Seats
+from fleet.limits.seats import SEAT, Bodies, Places, Receive, Seat, Seats
 from fleet.limits.settings import Limits
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -96,7 +97,7 @@ class Limited:
         async with self._seats.one(caller, origin) as seat:
             before = SEAT.set(seat)
             try:
-                await self._inner(scope, receive, send)
+                await self._inner(scope, receive, _lending(seat, send))
             finally:
                 SEAT.reset(before)
 
@@ -139,3 +140,19 @@ class Limited:
         await send({"type": "http.response.start", "status": e.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
         return None
+
+
+def _lending(seat: Seat, send: Send) -> Send:
+    """The same; but while the reader takes nothing, not even the head of an answer, the seat is for others.
+
+    It is not taken again here: an answer of which all is known needs none. What is done for the request after that takes it.
+    """
+
+    async def sending(message: dict[str, Any]) -> None:
+        lending = asyncio.get_running_loop().call_soon(seat.lend)  # comes to nothing where the message is taken at once
+        try:
+            await send(message)
+        finally:
+            lending.cancel()
+
+    return sending

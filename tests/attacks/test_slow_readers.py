@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -81,7 +82,8 @@ def test_slow_readers_keep_no_seat_from_others_and_get_all_in_the_end(maps: list
 class Socket:
     """A client of the websocket that stops reading after it was accepted."""
 
-    def __init__(self, token: str, since: int) -> None:
+    def __init__(self, token: str, since: int, *, takes_close: bool = True) -> None:
+        self._takes_close = takes_close
         self.stuck, self.closed = asyncio.Event(), asyncio.get_running_loop().create_future()
         self.scope = {
             "type": "websocket", "path": "/ws/changes/", "raw_path": b"/ws/changes/", "client": ("10.0.0.1", 1),
@@ -98,6 +100,8 @@ class Socket:
     async def send(self, message: dict[str, Any]) -> None:
         if message["type"] == "websocket.close":
             self.closed.set_result(message["code"])
+            if not self._takes_close:
+                await asyncio.Event().wait()
         elif message["type"] == "websocket.send":
             self.stuck.set()
             await asyncio.Event().wait()
@@ -108,8 +112,12 @@ def test_a_socket_that_does_not_read_what_it_missed_keeps_no_seat_and_is_closed(
     transactional_db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token, since = token_of("mal"), journal.head()
+    monkeypatch.setattr(consumers, "_open", Counter())
     with transaction.atomic():
         events.announce([journal.Change("Job", "default", "llama", "u", journal.Action.MODIFIED)], timezone.now())
+
+    hearts = list[Any]()
+    monkeypatch.setattr(consumers.ChangesConsumer, "_beat", lambda socket: hearts.append(socket) or asyncio.sleep(0))
 
     async def story() -> None:
         limited = Limited(consumers.ChangesConsumer.as_asgi(), FEW, rest.sort, rest.refusal)
@@ -121,10 +129,13 @@ def test_a_socket_that_does_not_read_what_it_missed_keeps_no_seat_and_is_closed(
         assert not task.done(), "it still waits for its client"
         task.cancel()
         monkeypatch.setattr(consumers, "RESUME_S", 0.01)
-        late = Socket(token, since)
-        await limited(late.scope, late.receive, late.send)
-        assert late.closed.result() == consumers.AWAY
+        monkeypatch.setattr(consumers, "CLOSE_S", 0.01, raising=False)
+        for takes_close in (True, False):
+            late = Socket(token, since, takes_close=takes_close)
+            await limited(late.scope, late.receive, late.send)
+            assert late.closed.result() == consumers.AWAY
         await asyncio.gather(task, return_exceptions=True)
+        assert not hearts, "none beats for a socket that is closed"
         assert not +consumers._open, "neither is counted any more"
 
     run(story)
@@ -204,6 +215,42 @@ def test_a_request_that_is_given_up_in_the_moment_in_which_a_seat_becomes_free_t
         results = await asyncio.gather(tasks[innocent], tasks[hostile], return_exceptions=True)
         assert results[0] is None and isinstance(results[1], asyncio.CancelledError)
         assert seats._free == 1 and not (seats._taken or seats._begun or seats._waiting or seats._waiting_from)
+
+    run(story)
+
+
+@pytest.mark.parametrize("stuck", ["http.response.start", "http.response.body"])
+def test_a_short_answer_that_is_not_read_keeps_no_seat_either(stuck: str) -> None:
+    """Behind a page that was not read, on the same connection, not even the head of the next answer is taken."""
+
+    async def story() -> None:
+        async def door(scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"short"})
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def not_read(message: dict[str, Any]) -> None:
+            if message["type"] == stuck:
+                is_stuck.set()
+                await reads.wait()
+
+        async def read(message: dict[str, Any]) -> None:
+            assert message
+
+        limited = Limited(door, Limits(at_once=1, seats=1, reserved=0), rest.sort, rest.refusal)
+        reads, is_stuck = asyncio.Event(), asyncio.Event()
+        scope = {"type": "http", "method": "GET", "path": "/api/v1/jobs/", "raw_path": b"", "query_string": b""}
+        slow = {**scope, "headers": [], "client": ("10.0.0.1", 1)}
+        hostile = asyncio.ensure_future(limited(slow, receive, not_read))
+        await is_stuck.wait()
+        async with asyncio.timeout(20):
+            await limited({**slow, "client": ("10.0.0.2", 1)}, receive, read)
+        assert not hostile.done()
+        reads.set()
+        await hostile
+        assert limited._seats._free == 1 and not limited._seats._taken and not limited._seats._begun
 
     run(story)
 
