@@ -22,7 +22,7 @@ export function AccountingTotals({ chosen }: { chosen: Chosen }) {
         { name: t('reports.useful'), value: percent(total.gpu_hours ? total.useful / total.gpu_hours : null), note: t('reports.usefulNote', { hours: hours(total.useful) }) },
         {
           name: t('reports.cost'),
-          value: money(total.cost),
+          value: total.cost === 0 && total.unpriced > 0 ? '–' : money(total.cost),
           note: total.unpriced > 0 ? t('reports.unpriced', { hours: hours(total.unpriced) }) : t('reports.priced'),
         },
         { name: t('reports.waited'), value: hours(total.waited), note: t('reports.waitedNote') },

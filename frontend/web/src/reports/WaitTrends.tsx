@@ -66,7 +66,7 @@ function Trend({ by, answer, stale }: { by: Waiter; answer: Waits; stale: boolea
         onRetry={() => undefined}
         chart={{ times, step: answer.step, lines }}
         format={duration}
-        axis={duration}
+        axis={(seconds) => (Number.isInteger(seconds) ? duration(seconds) : '')}
       />
       <div className={classes['gap']}>
         <DataTable<WaitsRow>

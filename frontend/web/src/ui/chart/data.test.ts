@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { changes, isEmpty, latest, layersOf, type Line, target } from './data.ts';
+import { alone, changes, isEmpty, latest, layersOf, type Line, target } from './data.ts';
 
 const line = (id: string, values: Line['values'], stacked = true): Line => ({ id, label: id, look: 'used', values, stacked });
 
@@ -33,4 +33,10 @@ test('keys lead along the points and stop at the ends', () => {
   expect(target('Home', 3, 5)).toBe(0);
   expect(target('End', 3, 5)).toBe(4);
   expect(target('a', 3, 5)).toBeUndefined();
+});
+
+test('a value between gaps is shown as a point, one beside another is a line', () => {
+  expect(alone([null, 3, null, 4, 5, undefined, 0])).toEqual([1, 6]);
+  expect(alone([7])).toEqual([0]);
+  expect(alone([])).toEqual([]);
 });

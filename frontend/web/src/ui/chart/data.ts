@@ -87,3 +87,9 @@ export function target(key: string, from: number, count: number): number | undef
   }[key];
   return goal === undefined ? undefined : Math.min(count - 1, Math.max(0, goal));
 }
+
+/** Where a value has none before and behind it: a line does not show that it is there. */
+export function alone(values: ArrayLike<number | null | undefined>): number[] {
+  const isThere = (at: number) => values[at] !== null && values[at] !== undefined;
+  return Array.from(values, (_, at) => at).filter((at) => isThere(at) && !isThere(at - 1) && !isThere(at + 1));
+}

@@ -1,7 +1,7 @@
 /** How a chart looks: its colours, read from the page's tokens whenever it is drawn, and its axes in the reader's language. */
 import uPlot from 'uplot';
 
-import type { Layers, Look, Mark } from './data.ts';
+import { alone, type Layers, type Look, type Mark } from './data.ts';
 
 const AXIS_FONT = "12px 'Inter Variable', system-ui, sans-serif";
 const HATCHED = new Set<Look>(['held', 'away', 'lent', 'c1', 'c3', 'c5', 'c7']);
@@ -41,7 +41,7 @@ export function seriesOf(layers: Layers): uPlot.Series[] {
     stroke: () => token(`chart-${look}`),
     width: stacked ? 1 : 2,
     ...(stacked ? { fill: () => fillOf(look) } : { dash: DASHES[look] ?? [] }),
-    points: { show: false },
+    points: { show: false, size: 6, fill: () => token(`chart-${look}`), filter: (plot, series) => alone(plot.data[series] ?? []) },
     spanGaps: false,
   }));
 }
