@@ -23,7 +23,7 @@ class MemberSettings:
         "CONVOY_PROBE_TIMEOUT_S",
         "seconds within which a member must answer a health check; one that is far away may need more",
         least=0.1,
-        most=60,
+        most=10,
     )
     watch_lease_s: float = setting(
         10.0,

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from fleet.changes import events
-from fleet.db import bulk, isolation, prepared
+from fleet.db import bulk, clock, isolation, prepared
 from fleet.db.prepared import TIME, UID, Param
 from fleet.errors import InvalidInput
 from fleet.models import Cluster, Pod
@@ -285,8 +285,7 @@ def _shrink(job: Job, rows: Sequence[Notice], now: datetime) -> bool:
     missing = after_reclaim.missing(before, bound)
     fewer = after_reclaim.smaller(before, bound, ends_last=kind.ends_last, ends_any=kind.ends_any)
     last = max(row.left_at for row in rows if row.left_at)
-    # A time that is yet to come is from before the clock was set back.
-    is_recent = timedelta() <= now - last < REPLACED_WITHIN
+    is_recent = -clock.STEP <= now - last < REPLACED_WITHIN
     if job.state != JobState.RUNNING or not missing:
         return not is_recent and _close(rows, now)
     if is_recent:

@@ -153,6 +153,17 @@ def test_it_waits_a_little_for_pods_in_the_place_of_those_that_left():
     assert not notices.unsettled().exists()
 
 
+def test_it_shrinks_also_where_the_sweep_began_before_a_pod_left():
+    """A sweep keeps the time of its beginning, and processes differ by seconds."""
+    now = timezone.now()
+    report(record(Scope.PODS, ago_s=0), now=now)
+    notices.settle(now - timedelta(seconds=2))
+    assert notices.unsettled().exists()
+    Pod.objects.filter(name="llama-worker-2").update(node="", phase="Pending")
+    notices.settle(now + timedelta(seconds=30))
+    assert size("llama") == 2 and not notices.unsettled().exists()
+
+
 @pytest.mark.parametrize("ahead", ["member", "fleet"])
 def test_it_waits_no_hour_for_pods_in_the_place_of_those_that_left_by_a_clock_that_is_ahead(ahead):
     Pod.objects.filter(name="llama-worker-2").update(node="", phase="Pending")
