@@ -1,12 +1,12 @@
 """Growth of running gangs with what a cycle left: on their own clusters, beside what is set aside, all of it or nothing.
 
 Pure. A growth is planned as a gang of the pods that it adds, which is charged to its leaf like one, but is no job more.
-What was asked for comes first; what an elastic gang lost by a reclaim it gets back in parts. Then elastic gangs get what is
-free (`Spare`), unless a waiting gang or growth could use it, or it is part of the min of another queue: what they get so is not
-taken back before something new happens.
+What was asked for comes first. Then elastic gangs get what is free (`Spare`), or parts of what they ask for, unless a waiting
+gang or growth could use it, or it is part of the min of another queue: what they get so is not taken back before something new
+happens.
 """
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -44,6 +44,8 @@ class Growth:
     """Smaller ones, the largest first: the first that fits is taken where it does not fit itself."""
     part_of: Sizes | None = None
     """The sizes that were asked for, which it is a part of; None: it is all that was asked for."""
+    restarts_anyway: bool = False
+    """A part for which the job need not be restarted by itself: it may be taken although others could use it."""
 
     @property
     def added(self) -> Charge:
@@ -61,6 +63,10 @@ class Spare:
 
     options: tuple[Growth, ...]
     """The sizes to try, the largest first."""
+
+
+Unmet = Sequence[tuple[Growth, Reason]]
+"""Growths that were asked for and are not possible as a whole, and why not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ def plan_growth(
         for growth in sorted(
             growths, key=lambda growth: (-growth.gang.priority, growth.gang.queued_at, growth.gang.name)
         ):
-            decide = partial(_decide_in_parts, scheduler, growth, nominations, now)
+            decide = partial(_decide_in_parts, scheduler, growth, unmet, nominations, now)
             for decision, short in scheduler.attempt("grow", 0, decide) or ():
                 if short is not None:
                     unmet.append((growth, short))
@@ -97,34 +103,43 @@ def plan_growth(
                 elif short is not None:
                     plan.waits.append((growth, short))
         for spare in spares:
-            if any(_contends(growth, reason, spare, scheduler) for growth, reason in unmet):
-                continue
-            outcome = scheduler.attempt("grow", 0, partial(_use_spare, scheduler, spare, nominations, now))
+            outcome = scheduler.attempt("grow", 0, partial(_use_spare, scheduler, spare, unmet, nominations, now))
             plan.grown += [grown for grown in outcome or () if grown is not None]
     for grown in plan.grown:  # the holds above may be undone with what was set aside
         scheduler.places.hold(grown.hold)
     return plan
 
 
-def _use_spare(scheduler: Scheduler, spare: Spare, nominations: Nominations, now: datetime) -> Grown | None:
+def _use_spare(
+    scheduler: Scheduler, spare: Spare, unmet: Unmet, nominations: Nominations, now: datetime
+) -> Grown | None:
     """The largest of its options that is free and that no other job has a use or a right for."""
-    if _is_wanted(scheduler, spare.options[0].gang.leaf):
+    decision = _largest_of(scheduler, spare.options, unmet, nominations, now)
+    if decision is not None:
+        _take(scheduler, decision, nominations)
+    return decision
+
+
+def _largest_of(
+    scheduler: Scheduler, options: Sequence[Growth], unmet: Unmet, nominations: Nominations, now: datetime
+) -> Grown | None:
+    """The first of a job's options, in their order, that is free and that no other job has a use or a right for."""
+    if not options or any(_contends(growth, reason, options[0], scheduler) for growth, reason in unmet):
         return None
-    for growth in spare.options:
+    if _is_wanted(scheduler, options[0].gang.leaf):
+        return None
+    for growth in options:
         if scheduler.quota and growth.gang.asks_quota and not leaves_mins_alone(scheduler.quota.ledger, growth.added):
             continue
-        decision = _decide(scheduler, growth, nominations, now)
-        if isinstance(decision, Grown):
-            _take(scheduler, decision, nominations)
+        if isinstance(decision := _decide(scheduler, growth, nominations, now), Grown):
             return decision
     return None
 
 
-def _contends(growth: Growth, reason: Reason, spare: Spare, scheduler: Scheduler) -> bool:
+def _contends(growth: Growth, reason: Reason, option: Growth, scheduler: Scheduler) -> bool:
     """Whether a growth that was asked for could use what the elastic job would get, now or with what becomes free beside it."""
     if reason.code is reasons.Code.NEVER_FITS:
         return False
-    option = spare.options[0]
     if reason.quota is None or not reason.quota.path:
         return option.cluster == growth.cluster
     return reason.quota.path in _paths_to_root(scheduler, option.gang.leaf)
@@ -152,16 +167,17 @@ def _could_use(group: EquivalenceClass, path: Set[str]) -> bool:
 
 
 def _decide_in_parts(
-    scheduler: Scheduler, growth: Growth, nominations: Nominations, now: datetime
+    scheduler: Scheduler, growth: Growth, unmet: Unmet, nominations: Nominations, now: datetime
 ) -> tuple[Grown | None, Reason | None]:
-    """The growth or a part of it, and why it is not possible as a whole."""
+    """The growth or a part of it, and why it is not possible as a whole. ``unmet``: those that come before it."""
     whole = _decide(scheduler, growth, nominations, now)
     if isinstance(whole, Grown):
         return whole, None
     for part in growth.parts:
-        if isinstance(decision := _decide(scheduler, part, nominations, now), Grown):
+        if part.restarts_anyway and isinstance(decision := _decide(scheduler, part, nominations, now), Grown):
             return decision, whole
-    return None, whole
+    others = [part for part in growth.parts if not part.restarts_anyway]
+    return _largest_of(scheduler, others, unmet, nominations, now), whole
 
 
 def _decide(scheduler: Scheduler, growth: Growth, nominations: Nominations, now: datetime) -> Grown | Reason:

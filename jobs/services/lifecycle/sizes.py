@@ -118,6 +118,16 @@ def shrink_hold(job: Job, requests: Mapping[str, Mapping[str, int]], fewer: Size
     hold.save(update_fields=["nodes", "amounts", "pods", "resized_at", "released_at"])
 
 
+def wait_for_less(job: Job, fewer: Sizes) -> None:
+    """Takes these pods, which others were entitled to, from the sizes that the job waits for: it does not ask for them back.
+
+    How many it waits for beside those that it has does not change. The caller saves `SIZED`.
+    """
+    if job.resize and (wanted := waiting(job)):
+        less = {role: size - fewer.get(role, 0) for role, size in wanted.items()}
+        job.resize = {**job.resize, "sizes": less}
+
+
 def as_annotation(sizes: Sizes) -> str:
     """``worker=4``."""
     return ",".join(f"{role}={size}" for role, size in sorted(sizes.items()))

@@ -244,7 +244,7 @@ def _start_small(cache: SchedulerCache, epoch: int, now: datetime) -> bool:
 
 def _grow(cache: SchedulerCache, epoch: int, now: datetime, *, idle: bool) -> None:
     """``idle``: the cycle left nothing to be done, so that what is free may go to elastic jobs."""
-    asked_for = growth.load(now) if cache.has_growths else []
+    asked_for = growth.load(now, idle=idle) if cache.has_growths else []
     spares = growth.load_spares(now) if idle and cache.has_elastic else []
     if not (asked_for or spares):
         return

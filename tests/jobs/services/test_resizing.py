@@ -294,7 +294,7 @@ def test_a_job_that_is_charged_by_flavor_is_not_resized(north):
     Job.objects.update(charge={**job.charge, f"{GPU}:a100": 2})
     with pytest.raises(InvalidInput, match="charged by GPU flavor"):
         resize("llama", 1)
-    assert growth.load(timezone.now())[0].unready.code == "NeverFits"
+    assert growth.load(timezone.now(), idle=True)[0].unready.code == "NeverFits"
 
 
 @pytest.mark.parametrize("fewest", [2, 3])

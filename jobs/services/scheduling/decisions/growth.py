@@ -29,8 +29,11 @@ from jobs.services.lifecycle import cycle_requests, sizes
 from jobs.services.scheduling.decisions import apply, lease
 
 
-def load(now: datetime) -> list[Growth]:
-    """The growths that wait, but those of jobs that cannot be read. Elastic jobs take parts of theirs, with rests between."""
+def load(now: datetime, *, idle: bool) -> list[Growth]:
+    """The growths that wait, but those of jobs that cannot be read. Elastic jobs take parts of theirs, with rests between.
+
+    ``idle``: the cycle left nothing else to be done, so that these parts may be such as cost a restart.
+    """
     jobs = {job.pk: job for job in queries.growing_jobs().select_related("cluster").defer("cluster__access")}
     jobs = {pk: job for pk, job in jobs.items() if job.cluster is not None and _added(job, sizes.waiting(job))}
     if not jobs:
@@ -40,7 +43,7 @@ def load(now: datetime) -> list[Growth]:
         _as_gang(job, sizes.waiting(job), datetime.fromisoformat((job.resize or {})["at"])) for job in jobs.values()
     ]
     gangs = snapshot.gangs_of(rows, {})
-    parts = _parts([job for job in jobs.values() if job.elastic and job.uid not in unready], now)
+    parts = _parts([job for job in jobs.values() if job.elastic and job.uid not in unready], now, idle=idle)
     pairs = [(jobs[gang.job_id], gang) for gang in gangs]
     return [
         replace(_growth(job, gang, sizes.waiting(job), unready.get(job.uid)), parts=tuple(parts.get(job.pk, ())))
@@ -48,12 +51,20 @@ def load(now: datetime) -> list[Growth]:
     ]
 
 
-def _parts(jobs: Sequence[Job], now: datetime) -> dict[int, list[Growth]]:
+def _parts(jobs: Sequence[Job], now: datetime, *, idle: bool) -> dict[int, list[Growth]]:
     """By job what it may take now of the growth that it asks for, the largest part first."""
     wanted = {job.pk: sizes.waiting(job) for job in jobs if not job.shares and len(sizes.waiting(job)) == 1}
-    steps = _rested([(job, step) for job in jobs if job.pk in wanted for step in _smaller(job, wanted[job.pk])], now)
+    able = [job for job in jobs if job.pk in wanted]
+    restarting = _restarting(able, now)
+    held = _held(able)
+    others = [job for job in able if job.pk not in restarting and job.shrinks is None and job.uid not in held]
+    steps: list[tuple[Job, Sizes]]
+    steps = [(job, step) for job in able if job.pk in restarting for step in _smaller(job, wanted[job.pk])]
+    if idle:
+        steps += _rested([(job, step) for job in others for step in _smaller(job, wanted[job.pk])], now)
     return {
-        pk: [replace(growth, part_of=wanted[pk]) for growth in growths] for pk, growths in _growths(steps, now).items()
+        pk: [replace(growth, part_of=wanted[pk], restarts_anyway=pk in restarting) for growth in growths]
+        for pk, growths in _growths(steps, now).items()
     }
 
 
@@ -111,10 +122,27 @@ def _held(jobs: Iterable[Job]) -> set[UUID]:
     return set(held.values_list("job_uid", flat=True))
 
 
+def _restarting(jobs: Iterable[Job], now: datetime) -> set[int]:
+    """Those that a reclaim restarts at this moment, so that more pods cost no restart of their own."""
+    by_pk = {job.pk: job for job in jobs if job.resize}
+    return {
+        pk
+        for (pk, number), attempt in _open_attempts(by_pk).items()
+        if (job := by_pk[pk]).attempt == number and job.resize and _restarts_anyway(job.resize["at"], attempt, now)
+    }
+
+
+def _restarts_anyway(asked_at: str, attempt: Attempt, now: datetime) -> bool:
+    changed = changed_at(attempt)
+    is_of_this_clock = changed <= now + clock.STEP
+    return is_of_this_clock and pace.restarts_anyway(
+        datetime.fromisoformat(asked_at), changed, restart_cost(attempt), now
+    )
+
+
 def _rested(steps: Sequence[tuple[Job, Sizes]], now: datetime) -> list[tuple[Job, Sizes]]:
-    """Those that are worth a restart of the job already, or cost none because a reclaim restarts it at this moment."""
-    open_attempts = Attempt.objects.filter(job__in={job.pk for job, _ in steps}, ended_at=None)
-    by_job = {(attempt.job_id, attempt.number): attempt for attempt in open_attempts}
+    """Those that are worth a restart of the job already."""
+    by_job = _open_attempts(job.pk for job, _ in steps)
     return [
         (job, wanted)
         for job, wanted in steps
@@ -122,12 +150,15 @@ def _rested(steps: Sequence[tuple[Job, Sizes]], now: datetime) -> list[tuple[Job
     ]
 
 
+def _open_attempts(jobs: Iterable[int]) -> dict[tuple[int, int], Attempt]:
+    attempts = Attempt.objects.filter(job__in=set(jobs), ended_at=None)
+    return {(attempt.job_id, attempt.number): attempt for attempt in attempts}
+
+
 def _is_rested(job: Job, attempt: Attempt, wanted: Sizes, now: datetime) -> bool:
     changed, cost, before = changed_at(attempt), restart_cost(attempt), sizes.in_force(job)
     if changed > now + clock.STEP:
         return True  # from before the clock was set back: how long ago it was is not known
-    if job.resize and pace.restarts_anyway(datetime.fromisoformat(job.resize["at"]), changed, cost, now):
-        return True
     return all(now >= pace.grows_from(changed, cost, before[role], size) for role, size in wanted.items())
 
 

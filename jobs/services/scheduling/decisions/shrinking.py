@@ -44,6 +44,7 @@ def _shrink(job: Job, taken: Eviction, now: datetime) -> events.Line:
     smaller = {role: before[role] - count for role, count in fewer.items()}
     sizes.change(job, smaller, now)
     sizes.shrink_hold(job, requests, fewer, now)
+    sizes.wait_for_less(job, fewer)
     job.shrinks = [*(job.shrinks or []), _record(job, taken, before, smaller, now)]
     metrics.RESIZES.labels("shrink").inc()
     shown = shown_to(taken.preemptor.name, taken.target.name)

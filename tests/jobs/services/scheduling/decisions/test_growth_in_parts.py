@@ -4,12 +4,14 @@ from datetime import datetime, timedelta
 
 import pytest
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from jobs.core.resizing import pace
 from jobs.core.resizing.elastic import ELASTIC
-from jobs.models import Attempt, Job
+from jobs.models import Attempt, Job, Work
 from jobs.services.lifecycle import sizes
+from jobs.services.scheduling.decisions import growth
 from jobs.services.submission.changes import resizing as changes
 from tests.jobs.services import resizing
 from tests.jobs.services.resizing import bind, size, sizes_agree
@@ -49,7 +51,8 @@ def loses(name: str, left: int, now: datetime, *, free: int) -> None:
 
 def has_free(name: str, free: int) -> None:
     node = books.job(name).cluster.nodes.get(name="node")
-    node.allocatable = {**node.allocatable, GPU: size(name) + free}
+    in_use = sum(role["replicas"] for job in Job.objects.exclude(state=Job.State.QUEUED) for role in job.roles)
+    node.allocatable = {**node.allocatable, GPU: in_use + free}
     node.save()
     bind(name)
 
@@ -135,3 +138,88 @@ def test_only_the_first_growth_after_a_reclaim_costs_no_restart_of_its_own():
     assert not pace.restarts_anyway(asked, asked, cost, asked + cost), "the restart is over"
     assert not pace.restarts_anyway(asked, asked + soon, cost, asked + soon), "it has grown since"
     assert not pace.restarts_anyway(asked, asked - soon, cost, asked + soon), "a person asked: nothing restarts it"
+
+
+# parts that cost a restart: only of what no other job has a use or a right for
+
+
+def test_it_takes_no_part_of_what_is_promised_to_another_queue():
+    apply_tree(leaf("a", **gpus(0, 8)), leaf("b", **gpus(2, 8)), total={**PLENTY, GPU: 8})
+    running("llama", 6, most=8)
+    asks_for("llama", 8, free=1)
+    books.cycle(timezone.now() + timedelta(seconds=300))
+    assert (size("llama"), wanted("llama")) == (6, 8)
+
+
+def test_it_leaves_what_becomes_free_to_a_waiting_gang():
+    running("llama", 6, most=6)
+    now = timezone.now()
+    loses("llama", 2, now, free=0)
+    books.apply(resizing.elastic("big", 3, least=3, most=3, queue="a"))
+    for free, state in ((1, Job.State.QUEUED), (2, Job.State.QUEUED), (3, Job.State.PLACED)):
+        has_free("llama", free)
+        books.cycle(now + timedelta(seconds=100 + 200 * free))
+        assert (size("llama"), books.job("big").state) == (2, state)
+
+
+def test_it_takes_no_part_of_what_an_earlier_growth_waits_for():
+    running("first", 2, most=4, annotations={})
+    running("llama", 3, most=8)
+    now = timezone.now()
+    asks_for("first", 4, free=1, at=now - timedelta(seconds=1))
+    asks_for("llama", 6, free=1)
+    books.cycle(now + timedelta(seconds=300))
+    assert (size("first"), size("llama")) == (2, 3)
+
+
+def test_it_takes_no_other_part_while_pods_of_the_last_one_are_missing():
+    running("llama", 4, most=8)
+    now = timezone.now()
+    asks_for("llama", 8, free=3)
+    books.cycle(now + timedelta(seconds=300))
+    assert size("llama") == 6
+    Work.objects.update(resize_done=F("resize_wanted"))
+    books.cycle(now + timedelta(hours=1))
+    assert size("llama") == 6
+    has_free("llama", 1)
+    books.cycle(now + timedelta(hours=1))
+    assert size("llama") == 7
+
+
+def test_it_takes_parts_in_cycles_alone_that_leave_nothing_else_to_be_done():
+    running("llama", 4, most=8)
+    asks_for("llama", 8, free=3)
+    later = timezone.now() + timedelta(seconds=300)
+    [busy], [idle] = (growth.load(later, idle=idle) for idle in (False, True))
+    assert (busy.sizes, busy.parts) == ({"worker": 8}, ())
+    assert [part.sizes for part in idle.parts] == [{"worker": 6}, {"worker": 5}]
+
+
+def test_it_takes_the_part_that_costs_no_restart_although_another_gang_waits():
+    running("llama", 6, most=6)
+    now = timezone.now()
+    loses("llama", 3, now, free=1)
+    books.apply(resizing.elastic("big", 2, least=2, most=2, queue="a"))
+    books.cycle(now + timedelta(seconds=2))
+    assert (size("llama"), books.job("big").state) == (4, Job.State.QUEUED)
+
+
+def test_what_is_taken_from_it_for_another_it_asks_for_no_more():
+    """It has 6 and asks for 8; two are taken for a gang within its min: it asks for as many more as before, not for these."""
+    apply_tree(leaf("a", **gpus(0, 8)), leaf("b", **gpus(2, 8)), total={**PLENTY, GPU: 8})
+    running("llama", 6, most=8)
+    asks_for("llama", 8, free=0)
+    books.apply(resizing.elastic("bert", 2, queue="b", most=2))
+    now = timezone.now()
+    books.cycle(now + timedelta(seconds=1))
+    assert (size("llama"), wanted("llama")) == (4, 6)
+    bind("llama")
+    books.cycle(now + timedelta(seconds=2))
+    assert (size("llama"), books.job("bert").state) == (4, Job.State.PLACED)
+    sizes_agree()
+
+
+def asks_for(name: str, workers: int, *, free: int, at: datetime | None = None) -> None:
+    """A person wants so many, and so many GPUs are free beside those of all jobs."""
+    resizing.resize(name, workers, now=at)
+    has_free(name, free)
