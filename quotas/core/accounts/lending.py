@@ -104,7 +104,7 @@ class _Moments:
 
     def close(self, at: int) -> None:
         """What is lent now has been so since the last moment. To be called before what is used is changed."""
-        if at == self._since:
+        if at <= self._since:
             return
         borrowed = [-amount if amount < 0 else 0 for amount in self._idle]
         total = sum(borrowed) + self._beyond
