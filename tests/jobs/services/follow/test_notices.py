@@ -143,12 +143,13 @@ def test_it_keeps_the_size_of_a_ray_job_whose_operator_would_end_any_pod(node):
 
 
 def test_it_waits_a_little_for_pods_in_the_place_of_those_that_left():
+    now = timezone.now()
     Pod.objects.filter(name="llama-worker-2").update(node="", phase="Pending")
-    report(record(Scope.PODS, ago_s=6))
-    notices.settle(timezone.now())
+    report(record(Scope.PODS, ago_s=6), now=now)
+    notices.settle(now + timedelta(seconds=1))
     assert size("llama") == 3
     Pod.objects.filter(name="llama-worker-2").update(node="node", phase="Running")
-    notices.settle(timezone.now() + timedelta(minutes=1))
+    notices.settle(now + timedelta(minutes=1))
     assert size("llama") == 3 and books.job("llama").resize is None
     assert not notices.unsettled().exists()
 
