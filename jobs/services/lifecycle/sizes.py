@@ -68,10 +68,11 @@ def change(job: Job, sizes: Sizes, now: datetime) -> None:
 
     The hold is the caller's: `shrink_hold`, or what a growth was placed on.
     """
-    kind, gpus_before = kind_of(job), job.gpus
+    kind, gpus_before, pods_before = kind_of(job), job.gpus, _pods(job)
     job.manifest = with_sizes(kind, job.manifest, sizes)
     gang_fields.fill(job, kind, device_claims.read(kind, job.manifest))
-    _record_size(job, gpus_before, now)
+    if _pods(job) != pods_before:
+        _record_size(job, gpus_before, now)
     if job.charge is not None:
         job.charge = amounts.of_job(job.total)
     job.generation += 1
@@ -82,9 +83,9 @@ def change(job: Job, sizes: Sizes, now: datetime) -> None:
 
 
 def _record_size(job: Job, gpus_before: int, now: datetime) -> None:
-    """Records what the current attempt had until now, so that its GPU-time stays what it was."""
+    """Records what the current attempt had until now, so that its GPU-time stays what it was, and that its size changed now."""
     attempt = Attempt.objects.filter(job=job, number=job.attempt, ended_at=None).first()
-    if attempt is None or job.gpus == gpus_before:
+    if attempt is None:
         return
     attempt.sizes = [*(attempt.sizes or []), [round(now.timestamp() * 1000), gpus_before]]
     attempt.gpus = job.gpus
@@ -161,7 +162,11 @@ def tied_together(roles: list[dict[str, object]]) -> str:
 
 
 def pods_of(job: Job) -> int:
-    return sum(role["replicas"] for role in job.roles)
+    return sum(_pods(job).values())
+
+
+def _pods(job: Job) -> dict[str, int]:
+    return {role["name"]: role["replicas"] for role in job.roles}
 
 
 def shown(job: Any) -> dict[str, Any] | None:

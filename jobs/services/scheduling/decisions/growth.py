@@ -5,17 +5,18 @@ the member change together. A job that has changed since it was read is left out
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Count, F
 
 from fleet.changes import events
-from fleet.db import clock
+from fleet.db import clock, isolation
 from fleet.models import Hold, Pod
 from jobs import metrics, queries, snapshot
 from jobs.core.gang.types import CapacityHold
@@ -28,21 +29,33 @@ from jobs.models import Attempt, Job, Work
 from jobs.services.lifecycle import cycle_requests, sizes
 from jobs.services.scheduling.decisions import apply, lease
 
+T = TypeVar("T")
+
 
 def load(now: datetime, *, idle: bool) -> list[Growth]:
     """The growths that wait, but those of jobs that cannot be read. Elastic jobs take parts of theirs, with rests between.
 
     ``idle``: the cycle left nothing else to be done, so that these parts may be such as cost a restart.
     """
-    jobs = {job.pk: job for job in queries.growing_jobs().select_related("cluster").defer("cluster__access")}
-    jobs = {pk: job for pk, job in jobs.items() if job.cluster is not None and _added(job, sizes.waiting(job))}
+    jobs = [job for job in queries.growing_jobs().select_related("cluster").defer("cluster__access") if job.cluster]
+    return _of_readable(jobs, partial(_asked_for, now=now, idle=idle))
+
+
+def _of_readable(jobs: Sequence[Job], load: Callable[[Sequence[Job]], list[T]]) -> list[T]:
+    """What is loaded of the jobs, without those of which it cannot be."""
+    parts = isolation.apart("scheduler.growth", jobs, load, savepoint=False)
+    return [each for part in parts for each in part]
+
+
+def _asked_for(rows: Sequence[Job], now: datetime, *, idle: bool) -> list[Growth]:
+    jobs = {job.pk: job for job in rows if _added(job, sizes.waiting(job))}
     if not jobs:
         return []
     unready = _unready(list(jobs.values()))
-    rows = [
+    asked = [
         _as_gang(job, sizes.waiting(job), datetime.fromisoformat((job.resize or {})["at"])) for job in jobs.values()
     ]
-    gangs = snapshot.gangs_of(rows, {})
+    gangs = snapshot.gangs_of(asked, {})
     parts = _parts([job for job in jobs.values() if job.elastic and job.uid not in unready], now, idle=idle)
     pairs = [(jobs[gang.job_id], gang) for gang in gangs]
     return [
@@ -82,7 +95,12 @@ def load_spares(now: datetime) -> list[Spare]:
         .defer("cluster__access")
         .order_by("-priority", "queued_at", "pk")
     )
-    jobs = {job.pk: job for job in rows[:_MOST_SPARES] if job.cluster is not None and not job.shares and _steps(job)}
+    jobs = [job for job in rows[:_MOST_SPARES] if job.cluster is not None and not job.shares]
+    return _of_readable(jobs, partial(_spares_of, now=now))
+
+
+def _spares_of(rows: Sequence[Job], now: datetime) -> list[Spare]:
+    jobs = {job.pk: job for job in rows if _steps(job)}
     busy = _unready(list(jobs.values())).keys() | _held(jobs.values())
     jobs = {pk: job for pk, job in jobs.items() if job.uid not in busy and not snapshot.flavors_charged(job.charge)}
     steps = _rested([(job, wanted) for job in jobs.values() for wanted in _steps(job)], now)
@@ -92,7 +110,7 @@ def load_spares(now: datetime) -> list[Spare]:
 def _growths(steps: Sequence[tuple[Job, Sizes]], now: datetime) -> Mapping[int, list[Growth]]:
     """By job the growths to these sizes, in their order."""
     gangs = snapshot.gangs_of([_as_gang(job, wanted, now) for job, wanted in steps], {})
-    by_size = {(gang.job_id, gang.pods): gang for gang in gangs}
+    by_size = {(gang.job_id, frozenset((name, pods) for name, pods, _ in gang.roles)): gang for gang in gangs}
     options: dict[int, list[Growth]] = defaultdict(list)
     for job, wanted in steps:
         if (gang := by_size.get((job.pk, _pods_added(job, wanted)))) is not None:
@@ -107,13 +125,19 @@ def _steps(job: Job) -> list[dict[str, int]]:
     steps = []
     for role, size in (job.size or {}).items():
         # Of a batch Job no more pods start than there are completions left.
-        most = (size["max"] or 0) - int(job.status.get("succeeded") or 0)
+        most = (size["max"] or 0) - _completed(job)
         steps += [{role: wanted} for wanted in pace.steps(size["replicas"], most)]
     return steps
 
 
-def _pods_added(job: Job, wanted: Sizes) -> int:
-    return sum(role["replicas"] for role in _added(job, wanted))
+def _completed(job: Job) -> int:
+    """By the status that its member reports, which may say anything."""
+    count = job.status.get("succeeded") if isinstance(job.status, dict) else None
+    return max(count, 0) if isinstance(count, int) and not isinstance(count, bool) else 0
+
+
+def _pods_added(job: Job, wanted: Sizes) -> frozenset[tuple[str, int]]:
+    return frozenset((role["name"], role["replicas"]) for role in _added(job, wanted))
 
 
 def _held(jobs: Iterable[Job]) -> set[UUID]:

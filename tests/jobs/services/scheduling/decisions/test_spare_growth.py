@@ -1,8 +1,10 @@
 """Free capacity goes to elastic jobs: toward max, beside what is promised to others and what waiting jobs could use."""
 
+from copy import deepcopy
 from datetime import timedelta
 
 import pytest
+import yaml
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from fleet.models import Cluster, Event, Hold, Pod
 from jobs.core.resizing.elastic import ELASTIC
 from jobs.models import Attempt, Job
+from jobs.services.scheduling.decisions import growth
 from quotas.models import QuotaTree
 from tests.jobs.services import resizing
 from tests.jobs.services.resizing import bind, order, size, sizes_agree
@@ -154,6 +157,72 @@ def test_a_batch_job_does_not_grow_above_the_completions_that_are_left(north):
     Job.objects.filter(name="work").update(state=Job.State.RUNNING, status={"succeeded": 1})
     cycle()
     assert size("work") == 3
+
+
+def test_each_role_grows_by_its_own_pods():
+    """Two roles of as many pods and other GPUs: what is placed and charged is of the role that grows."""
+    books.a_cluster("north", 32)
+    Cluster.objects.update(apis={resizing.VOLCANO: {"Job": "jobs"}})
+    policy, job = yaml.safe_load_all(resizing.volcano("llama", 1, bounds="1-3", at_once=2))
+    small, large = ({**deepcopy(job["spec"]["tasks"][0]), "name": name} for name in ("small", "large"))
+    large["template"]["spec"]["containers"][0]["resources"]["limits"][GPU] = 4
+    job["spec"]["tasks"] = [small, large]
+    job["metadata"]["annotations"] = {"convoy.dev/bounds": "small=1:3,large=1:3", **YES}
+    books.apply(yaml.safe_dump_all([policy, job]))
+    resizing.runs("llama")
+    rested("llama")
+    Job.objects.update(state=Job.State.RUNNING)
+    [spare] = growth.load_spares(timezone.now())
+    added = {next(iter(option.sizes.items())): option.gang.total[GPU] for option in spare.options}
+    assert added == {("small", 3): 2, ("small", 2): 1, ("large", 3): 8, ("large", 2): 4}
+
+
+def test_a_job_without_gpus_rests_too_once_its_size_has_changed():
+    books.a_cluster("north", 8)
+    books.apply(resizing.elastic("llama", 4, annotations=YES).replace(f"{GPU}: 1", "cpu: 1"))
+    resizing.runs("llama")
+    rested("llama")
+    resizing.resize("llama", 3)
+    bind("llama")
+    cycle()
+    assert (size("llama"), [gpus for _, gpus in Attempt.objects.get().sizes]) == (3, [0])
+    cycle(300)
+    assert size("llama") == 8
+
+
+def test_what_a_member_says_of_completions_is_not_trusted(north):
+    running(workers=2, most=4)
+    for status in ({"succeeded": "many"}, {"succeeded": -5}, {"succeeded": True}, {"succeeded": None}):
+        Job.objects.update(status=status)
+        [spare] = growth.load_spares(timezone.now())
+        assert spare.options[0].sizes == {"worker": 4}
+
+
+def test_a_job_that_cannot_be_read_does_not_keep_others_from_growing(north):
+    running("bad", workers=1, most=2)
+    running("llama", workers=1, most=3)
+    for bad in (
+        {"size": {"worker": {"max": 2}}},
+        {"resize": {"sizes": {"worker": 2}}},
+        {"resize": {"sizes": {"x": 1}}},
+    ):
+        Job.objects.filter(name="bad").update(size=None, resize=None)
+        Job.objects.filter(name="bad").update(**bad)
+        growths = growth.load(timezone.now(), idle=True)
+        assert not growths
+        assert [spare.options[0].sizes for spare in growth.load_spares(timezone.now())] == [{"worker": 3}]
+
+
+def test_a_growth_that_cannot_be_read_does_not_keep_others_from_growing(north):
+    running("bad", workers=1, most=2)
+    running("llama", workers=1, most=3)
+    resizing.resize("llama", 3)
+    for asked in (
+        {"sizes": {"worker": 2}, "at": "yesterday"},
+        {"sizes": {"worker": "2"}, "at": timezone.now().isoformat()},
+    ):
+        Job.objects.filter(name="bad").update(resize=asked)
+        assert [each.sizes for each in growth.load(timezone.now(), idle=True)] == [{"worker": 3}]
 
 
 moves = st.lists(
