@@ -137,12 +137,29 @@ def _largest_of(
 
 
 def _contends(growth: Growth, reason: Reason, option: Growth, scheduler: Scheduler) -> bool:
-    """Whether a growth that was asked for could use what the elastic job would get, now or with what becomes free beside it."""
-    if reason.code is reasons.Code.NEVER_FITS:
+    """Whether a growth that was asked for could use what the elastic job would get, now or with what becomes free beside it.
+
+    Not where it is short of other resources alone: it may wait for those for ever.
+    """
+    if reason.code is reasons.Code.NEVER_FITS or not _may_use(option, _short_of(reason), growth):
         return False
     if reason.quota is None or not reason.quota.path:
         return option.cluster == growth.cluster
     return reason.quota.path in _paths_to_root(scheduler, option.gang.leaf)
+
+
+def _short_of(reason: Reason) -> set[str]:
+    """The resources of which there is too little for the growth; empty: that is not known."""
+    if reason.quota is not None:
+        return {str(reason.quota.facts["resource"])} if "resource" in reason.quota.facts else set()
+    return {resource for verdict in reason.clusters for resource in verdict.short}
+
+
+def _may_use(option: Growth, short: Set[str], growth: Growth) -> bool:
+    """Whether the option may take something of what the growth is short of: also of what no pod states, as places for pods."""
+    if not short or not short <= growth.gang.total.keys():
+        return True
+    return any(option.gang.total.get(resource, 0) for resource in short)
 
 
 def _is_wanted(scheduler: Scheduler, leaf: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -89,18 +90,19 @@ def _smaller(job: Job, wanted: Sizes) -> list[dict[str, int]]:
 
 def load_spares(now: datetime) -> list[Spare]:
     """The elastic jobs that may get what is free, the most urgent first: not those that were resized a moment ago."""
-    rows = (
-        queries.elastic_jobs()
-        .select_related("cluster")
-        .defer("cluster__access")
-        .order_by("-priority", "queued_at", "pk")
-    )
-    jobs = [job for job in rows[:_MOST_SPARES] if job.cluster is not None and not job.shares]
-    return _of_readable(jobs, partial(_spares_of, now=now))
+    rows = queries.elastic_jobs().filter(cluster__isnull=False, shares=[]).order_by("-priority", "queued_at", "pk")
+    looked_at = rows.only("size", "roles", "status").iterator(chunk_size=_MOST_SPARES)
+    able = (pk for job in looked_at for pk in _of_readable([job], _able_to_grow))
+    jobs = rows.filter(pk__in=list(islice(able, _MOST_SPARES))).select_related("cluster").defer("cluster__access")
+    return _of_readable(list(jobs), partial(_spares_of, now=now))
+
+
+def _able_to_grow(jobs: Sequence[Job]) -> list[int]:
+    return [job.pk for job in jobs if _steps(job)]
 
 
 def _spares_of(rows: Sequence[Job], now: datetime) -> list[Spare]:
-    jobs = {job.pk: job for job in rows if _steps(job)}
+    jobs = {job.pk: job for job in rows}
     busy = _unready(list(jobs.values())).keys() | _held(jobs.values())
     jobs = {pk: job for pk, job in jobs.items() if job.uid not in busy and not snapshot.flavors_charged(job.charge)}
     steps = _rested([(job, wanted) for job in jobs.values() for wanted in _steps(job)], now)
@@ -199,7 +201,7 @@ def restart_cost(attempt: Attempt) -> timedelta:
 
 
 _MOST_SPARES = 100
-"""Elastic jobs that are looked at in one cycle."""
+"""Elastic jobs below their max that are looked at in one cycle."""
 
 
 def _growth(job: Job, gang: Any, wanted: Sizes, unready: Reason | None) -> Growth:

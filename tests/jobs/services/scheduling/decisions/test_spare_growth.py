@@ -225,6 +225,30 @@ def test_a_growth_that_cannot_be_read_does_not_keep_others_from_growing(north):
         assert [each.sizes for each in growth.load(timezone.now(), idle=True)] == [{"worker": 3}]
 
 
+def test_jobs_that_cannot_grow_are_not_counted_among_those_that_a_cycle_looks_at(north, monkeypatch):
+    monkeypatch.setattr(growth, "_MOST_SPARES", 1)
+    running("first", workers=1, most=1)
+    running("llama", workers=1, most=3)
+    running("last", workers=1, most=3)
+    assert [spare.options[0].sizes for spare in growth.load_spares(timezone.now())] == [{"worker": 3}]
+    cycle()
+    assert [size(name) for name in ("first", "llama", "last")] == [1, 3, 1]
+
+
+@pytest.mark.parametrize(("resource", "grows"), [("cpu", True), (GPU, False)])
+def test_it_leaves_to_a_growth_that_waits_only_what_that_is_short_of(resource, grows):
+    """North has 8 GPUs, of which 2 run and 8 are asked for, and plenty of processors."""
+    books.a_cluster("north", 8)
+    books.apply(resizing.elastic("wants", 2, most=16))
+    resizing.runs("wants")
+    resizing.resize("wants", 10)
+    books.apply(resizing.elastic("llama", 1, most=2, annotations=YES).replace(f"{GPU}: 1", f"{resource}: 1"))
+    resizing.runs("llama")
+    rested("llama")
+    cycle()
+    assert (size("wants"), size("llama")) == (2, 2 if grows else 1)
+
+
 moves = st.lists(
     st.tuples(
         st.sampled_from(["submit", "elastic", "end", "rest", "bind", "cycle"]), st.integers(0, 2), st.integers(1, 5)
