@@ -27,31 +27,41 @@ class Share:
 
 def of_tree(tree: Tree, report: Report, recent_hours: Mapping[str, float]) -> dict[str, Share]:
     """By path, of every node below a parent with `reclaim: FairShare` or `fair-share: OverTime`."""
+    shares: dict[str, Share] = {}
+    for parent in tree.nodes:
+        if parent.attributes.reclaim is ReclaimPolicy.FAIR_SHARE or parent.attributes.fair_share is FairShare.OVER_TIME:
+            shares |= _of_children(tree, parent, report, recent_hours)
+    return shares
+
+
+def _of_children(tree: Tree, parent: Node, report: Report, recent_hours: Mapping[str, float]) -> dict[str, Share]:
+    children = tree.children.get(parent.path, ())
+    weights = sum(child.attributes.weight for child in children)
+    hours = {child.path: recent_hours.get(child.path, 0.0) for child in children}
+    counted = sum(hours.values()) if parent.attributes.fair_share is FairShare.OVER_TIME else 0.0
+    lendable = _lendable(tree, parent, report)
     return {
-        child.path: _share(tree, parent, child, report, recent_hours)
-        for parent in tree.nodes
-        if parent.attributes.reclaim is ReclaimPolicy.FAIR_SHARE or parent.attributes.fair_share is FairShare.OVER_TIME
-        for child in tree.children.get(parent.path, ())
+        child.path: Share(
+            borrowed=_borrowed(report[child.path], lendable) / weight if (weight := child.attributes.weight) else None,
+            recent=hours[child.path] / counted if counted else None,
+            entitled=weight / weights if weights else None,
+        )
+        for child in children
     }
 
 
-def _share(tree: Tree, parent: Node, child: Node, report: Report, recent_hours: Mapping[str, float]) -> Share:
-    siblings, weight = tree.children[parent.path], child.attributes.weight
-    weights = sum(each.attributes.weight for each in siblings)
-    hours = sum(recent_hours.get(each.path, 0.0) for each in siblings)
-    over_time = parent.attributes.fair_share is FairShare.OVER_TIME
-    return Share(
-        borrowed=_borrowed(tree, parent, report, child) / weight if weight else None,
-        recent=recent_hours.get(child.path, 0.0) / hours if over_time and hours else None,
-        entitled=weight / weights if weights else None,
+def _lendable(tree: Tree, parent: Node, report: Report) -> dict[str, int]:
+    """By resource, the least max on the way to the root; resources without one have no share."""
+    rows = [report[node.path] for node in tree.to_root(parent.path)]
+    limits = {name: [row[name].max for row in rows if name in row] for name in rows[0] if name not in COUNTS}
+    stated = {name: [limit for limit in of_name if limit is not None] for name, of_name in limits.items()}
+    return {name: min(of_name) for name, of_name in stated.items() if of_name}
+
+
+def _borrowed(amounts: Mapping[str, Amount], lendable: Mapping[str, int]) -> float:
+    shares = (
+        max(0, amounts[name].used - amounts[name].min) / max(limit, 1)
+        for name, limit in lendable.items()
+        if name in amounts
     )
-
-
-def _borrowed(tree: Tree, parent: Node, report: Report, child: Node) -> float:
-    largest = 0.0
-    for resource, amount in report[child.path].items():
-        limits = [report[node.path][resource].max for node in tree.to_root(parent.path)]
-        lendable = min((limit for limit in limits if limit is not None), default=None)
-        if resource not in COUNTS and lendable is not None:
-            largest = max(largest, max(0, amount.used - amount.min) / max(lendable, 1))
-    return largest
+    return max(shares, default=0.0)

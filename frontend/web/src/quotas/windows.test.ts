@@ -18,6 +18,6 @@ test('none is no attribute, and what is being written is handed on for the serve
   expect(JSON.parse(textOf([{ ...EMPTY, min: 'nvidia.com/gpu' }]))).toEqual([{ cron: '', min: { 'nvidia.com/gpu': '' } }]);
 });
 
-test.each(['{}', '[1]', '[{"cron": 5}]', '[{"min": 8}]', '[{"unknown": "x"}]', '[', '[{"again": true}]'])('%s has to be mended as text', (text) => {
+test.each(['{}', '[1]', '[{"cron": 5}]', '[{"min": 8}]', '[{"unknown": "x"}]', '[', '[{"again": true}]', '[{"toString": "x"}]', '[{"min": ["8"]}]'])('%s has to be mended as text', (text) => {
   expect(rowsOf(text)).toBeNull();
 });

@@ -36,11 +36,11 @@ export function textOf(rows: WindowRow[]): string {
 }
 
 function isPlain(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && Object.entries(value).every(([key, of]) => (key === 'min' || key === 'max' ? isAmounts(of) : key in EMPTY && key !== 'again' && typeof of === 'string'));
+  return typeof value === 'object' && value !== null && Object.entries(value).every(([key, of]) => (key === 'min' || key === 'max' ? isAmounts(of) : Object.hasOwn(EMPTY, key) && key !== 'again' && typeof of === 'string'));
 }
 
 function isAmounts(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.values(value).every((of: unknown) => typeof of === 'string' || typeof of === 'number');
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every((of: unknown) => typeof of === 'string' || typeof of === 'number');
 }
 
 function rowOf(window: Record<string, unknown>): WindowRow {
