@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import islice
+from itertools import count
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, F
+from django.db.models import Count, F, QuerySet
 
 from fleet.changes import events
 from fleet.db import clock, isolation
@@ -91,10 +91,19 @@ def _smaller(job: Job, wanted: Sizes) -> list[dict[str, int]]:
 def load_spares(now: datetime) -> list[Spare]:
     """The elastic jobs that may get what is free, the most urgent first: not those that were resized a moment ago."""
     rows = queries.elastic_jobs().filter(cluster__isnull=False, shares=[]).order_by("-priority", "queued_at", "pk")
-    looked_at = rows.only("size", "roles", "status").iterator(chunk_size=_MOST_SPARES)
-    able = (pk for job in looked_at for pk in _of_readable([job], _able_to_grow))
-    jobs = rows.filter(pk__in=list(islice(able, _MOST_SPARES))).select_related("cluster").defer("cluster__access")
+    jobs = rows.filter(pk__in=_first_able(rows)).select_related("cluster").defer("cluster__access")
     return _of_readable(list(jobs), partial(_spares_of, now=now))
+
+
+def _first_able(rows: QuerySet[Job]) -> list[int]:
+    """Read in pages: a cursor that is given up before its end would be closed later, amid another transaction."""
+    able: list[int] = []
+    for start in count(0, _MOST_SPARES):
+        page = list(rows.only("size", "roles", "status")[start : start + _MOST_SPARES])
+        able += [pk for job in page for pk in _of_readable([job], _able_to_grow)]
+        if len(page) < _MOST_SPARES or len(able) >= _MOST_SPARES:
+            break
+    return able[:_MOST_SPARES]
 
 
 def _able_to_grow(jobs: Sequence[Job]) -> list[int]:
