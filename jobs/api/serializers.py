@@ -8,9 +8,7 @@ from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from fleet.core import devices
-from fleet.models import EndedPod, Pod
 from fleet.services.authorization import access
-from fleet.services.logs import recording
 from jobs import queries
 from jobs.api.diagnosis import DiagnosisSerializer
 from jobs.api.placement import PlacementSerializer, placement_of
@@ -385,46 +383,6 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
     @extend_schema_field(FailureCauseField(allow_null=True))
     def get_cause(self, attempt: Attempt) -> str | None:
         return attempt.cause or None
-
-
-class PodSerializer(serializers.ModelSerializer[Pod]):
-    cluster = serializers.CharField(source="cluster.name", read_only=True)
-    ready = serializers.SerializerMethodField(help_text="containers that are ready, of all: 1/1")
-
-    class Meta:
-        model = Pod
-        fields = (
-            "name", "namespace", "uid", "cluster", "attempt", "role", "index", "node", "phase", "ready",
-            "ready_containers", "containers", "restarts", "reason", "message", "created_at", "started_at",
-        )  # fmt: skip
-        read_only_fields = fields
-
-    def get_ready(self, pod: Pod) -> str:
-        return f"{pod.ready_containers}/{pod.containers}"
-
-
-class EndedPodSerializer(serializers.ModelSerializer[EndedPod]):
-    cluster = serializers.CharField(source="cluster_name", read_only=True)
-    phase = serializers.SerializerMethodField()
-    log = serializers.ChoiceField(
-        source="state",
-        choices=EndedPod.State.choices,
-        read_only=True,
-        help_text="Due: it is being read from the cluster",
-    )
-    message = serializers.CharField(read_only=True, help_text="why the log, or a part of it, is not kept")
-    log_bytes = serializers.IntegerField(read_only=True, allow_null=True, help_text="of all its containers; null: none")
-
-    class Meta:
-        model = EndedPod
-        fields = (
-            "name", "namespace", "uid", "cluster", "attempt", "role", "index", "phase", "ended_at", "log", "message",
-            "log_bytes",
-        )  # fmt: skip
-        read_only_fields = fields
-
-    def get_phase(self, ended: EndedPod) -> str:
-        return recording.pod_of(ended).phase
 
 
 class PolicySerializer(serializers.ModelSerializer[Policy]):

@@ -38,14 +38,13 @@ from jobs.api.listing import (
     SteadyOrder,
     as_file,
 )
+from jobs.api.pods import EndedPodSerializer, PodSerializer
 from jobs.api.serializers import (
     AttemptSerializer,
     BindingSerializer,
     DependentSerializer,
-    EndedPodSerializer,
     JobDetailSerializer,
     JobSerializer,
-    PodSerializer,
     PolicySerializer,
     ResizeSerializer,
 )

@@ -10,9 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import httpx
 import pytest
 
 from deploy.bootstrap.home import ROOT
+from tests.scale.fleet_up import product_over, simulated
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,3 +55,17 @@ def report() -> Callable[[str, dict[str, Any]], None]:
         print(f"\n{name}: {json.dumps(result)}", file=sys.stderr)
 
     return write
+
+
+@pytest.fixture
+def simulator(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """The home of simulated members, in a process of their own: those that the benchmark's FLEET describes."""
+    with simulated(tmp_path / "members", request.module.FLEET):
+        yield tmp_path / "members"
+
+
+@pytest.fixture
+def api(tmp_path: Path, simulator: Path, postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
+    """REST of the product over these members."""
+    with product_over(simulator, tmp_path / "home", postgres, monkeypatch) as client:
+        yield client

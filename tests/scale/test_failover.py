@@ -8,7 +8,7 @@ and none was started twice. Result in ``.convoy/bench/failover.json``; ``CONVOY_
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 
 from fleet.member.client import MemberClient
 from fleet.services.clusters.clusters import parse_kubeconfig
-from tests.scale.fleet_up import disturb, product_over, simulated, wait
+from tests.scale.fleet_up import disturb, wait
 
 pytestmark = pytest.mark.bench
 JOBS = int(os.environ.get("CONVOY_BENCH_JOBS", "1000"))
@@ -49,18 +49,6 @@ spec:
     Master: {{replicas: 1, template: {{metadata: {{annotations: {{convoy.dev/duration: 2h}}}}, spec: {{containers: [
       {{name: pytorch, image: example.com/train, resources: {{limits: {{nvidia.com/gpu: 1}}}}}}]}}}}}}
 """
-
-
-@pytest.fixture
-def simulator(tmp_path: Path) -> Iterator[Path]:
-    with simulated(tmp_path / "members", FLEET):
-        yield tmp_path / "members"
-
-
-@pytest.fixture
-def api(tmp_path: Path, simulator: Path, postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
-    with product_over(simulator, tmp_path / "home", postgres, monkeypatch) as client:
-        yield client
 
 
 def count(api: httpx.Client, **query: Any) -> int:

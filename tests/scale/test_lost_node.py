@@ -9,7 +9,7 @@ Result in ``.convoy/bench/lost-node.json``; ``CONVOY_BENCH_RUNS`` nodes are lost
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pytest
 
 from fleet.member.client import MemberClient
 from fleet.services.clusters.clusters import parse_kubeconfig
-from tests.scale.fleet_up import disturb, product_over, simulated, wait
+from tests.scale.fleet_up import disturb, wait
 
 pytestmark = pytest.mark.bench
 NODES, GANG = 136, 128
@@ -52,18 +52,6 @@ spec:
     Master: {ROLE}1}}
     Worker: {ROLE}{GANG - 1}}}
 """
-
-
-@pytest.fixture
-def simulator(tmp_path: Path) -> Iterator[Path]:
-    with simulated(tmp_path / "members", FLEET):
-        yield tmp_path / "members"
-
-
-@pytest.fixture
-def api(tmp_path: Path, simulator: Path, postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
-    with product_over(simulator, tmp_path / "home", postgres, monkeypatch) as client:
-        yield client
 
 
 def job(api: httpx.Client) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from fleet.models import Cluster, Identity
 from fleet.services.authorization import namespace_policies
 from fleet.services.members import event_handlers, impersonation, member_clients
 from jobs import metrics, tracing
-from jobs.core.division import shares as parts
 from jobs.core.failover.lifecycle import grace_s
 from jobs.core.failover.rules import Outcome
 from jobs.core.life.jobs import JobEvent
@@ -126,7 +125,9 @@ def _dispatch_one(work: Work, job: Job | None, clock: Clock) -> str:
         if not _wait(work, e, clock()):
             return "ClaimLost"
         if job is not None and work.state in (State.PENDING, State.SENDING):
-            _record_reason(job, work, Code.WAITING_FOR_MEMBER, unreached.message(work.cluster, str(e)), clock())
+            unreached.record_reason(
+                job, work, Code.WAITING_FOR_MEMBER, unreached.message(work.cluster, str(e)), clock()
+            )
         if isinstance(e, MemberAway) and not e.status:
             unreached.record(work, e, clock())
         else:
@@ -186,7 +187,7 @@ def _may_be_sent(work: Work, job: Job, now: datetime) -> bool:
         message = f"attempt {blocker.attempt} is being removed from {blocker.cluster.name} first"
         if blocker.cluster.state != Cluster.State.READY:
             message += f", which is {blocker.cluster.state} ({blocker.cluster.state_reason})"
-        _record_reason(job, work, Code.WAITING_FOR_PURGE, message, now)
+        unreached.record_reason(job, work, Code.WAITING_FOR_PURGE, message, now)
         return False
     with transaction.atomic():
         fenced = fences.is_wanted(job, work.cluster, now)
@@ -441,16 +442,3 @@ def _mark_removed(work: Work, now: datetime) -> None:
     failover.after_removal(work, now)
     loop.advance_evictions(now, [work.job_uid])
     announce_works([work], now)
-
-
-def _record_reason(job: Job, work: Work, code: Code, message: str, now: datetime) -> None:
-    """Writes why the job does not run yet, if the message has changed."""
-    reason = Reason(code, message).as_json()
-    number = job.attempt if work.attempt in parts.counting(job.shares, job.attempt) else work.attempt
-    current = Job.objects.filter(pk=job.pk, attempt=number, state=Job.State.PLACED)
-    if (job.reason or {}).get("message") == message:
-        return
-    with transaction.atomic():
-        if current.update(reason=reason):
-            job.reason = reason
-            announce_jobs([job], now)

@@ -1,4 +1,4 @@
-"""Records whether a member answered a dispatch, and says why nothing is sent to one.
+"""Records whether a member answered a dispatch, and why a job is not sent yet.
 
 When an unanswered one opens the member's circuit breaker, all jobs waiting for the member get the reason.
 
@@ -12,6 +12,7 @@ from django.db import transaction
 from fleet.member.errors import MemberAway
 from fleet.models import Cluster
 from fleet.services.clusters import circuits, freshness
+from jobs.core.division import shares as parts
 from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs
 from jobs.models import Job, Work
@@ -71,3 +72,16 @@ def _write_reasons(cluster: Cluster, now: datetime) -> None:
             for job in jobs:
                 job.reason = reason
             announce_jobs(jobs, now, ["reason"])
+
+
+def record_reason(job: Job, work: Work, code: Code, message: str, now: datetime) -> None:
+    """Writes why the job does not run yet, if the message has changed."""
+    reason = Reason(code, message).as_json()
+    number = job.attempt if work.attempt in parts.counting(job.shares, job.attempt) else work.attempt
+    current = Job.objects.filter(pk=job.pk, attempt=number, state=Job.State.PLACED)
+    if (job.reason or {}).get("message") == message:
+        return
+    with transaction.atomic():
+        if current.update(reason=reason):
+            job.reason = reason
+            announce_jobs([job], now)
