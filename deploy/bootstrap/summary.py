@@ -11,8 +11,8 @@ _DEMO_STEPS = """\
   2. {convoy} apply -f deploy/demo/train.yaml   (three processes train a real model together)
   3. {convoy} logs -f train                     (and watch its loss fall)
 
-Pods annotated convoy.dev/run: process run as isolated processes on this machine, in namespace default only;
-CONVOY_PROCESS_PODS names other namespaces, or "off".
+Pods annotated convoy.dev/run: process run as isolated processes on this machine, in the namespaces default and
+arena-system only; CONVOY_PROCESS_PODS names other namespaces, or "off".
 """
 _FIRST_STEPS = """\
   1. {convoy} get clusters                             (or join one: convoy cluster join NAME --kubeconfig FILE)

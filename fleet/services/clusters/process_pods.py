@@ -13,6 +13,8 @@ from django.conf import settings
 
 from fleet.models import Cluster
 
+DEFAULT_NAMESPACES = ("default", "arena-system")
+"""The simulators' own default, where ``CONVOY_PROCESS_PODS`` is not set."""
 _SERVER = re.compile(r"^\s*server:\s*(\S+)\s*$", re.MULTILINE)
 
 
@@ -45,5 +47,5 @@ def namespaces(environ: Mapping[str, str] = os.environ) -> list[str]:
     file = fleet_file()
     if asked is None and (not file.exists() or json.loads(file.read_text())["real"]):
         return []
-    words = ("default" if asked is None else asked).replace(",", " ").split()
+    words = DEFAULT_NAMESPACES if asked is None else asked.replace(",", " ").split()
     return sorted(set(words) - {"off"})

@@ -1,6 +1,6 @@
 /** Addresses and their pages; each page is fetched when it is first opened. */
 import type { ComponentType } from 'react';
-import { createBrowserRouter, Navigate } from 'react-router';
+import { createBrowserRouter, redirect } from 'react-router';
 
 import { Gate } from './Gate.tsx';
 import { NotFound } from './NotFound.tsx';
@@ -17,7 +17,7 @@ export const router = createBrowserRouter([
       {
         errorElement: <PageBroken />,
         children: [
-          { index: true, element: <Navigate to="/fleet" replace /> },
+          { index: true, element: <></>, loader: () => redirect('/fleet') },
           { path: 'fleet', lazy: page(() => import('../fleet/FleetPage.tsx')) },
           { path: 'fleet/:name', lazy: page(() => import('../fleet/ClusterPage.tsx')) },
           { path: 'fleet/:name/drain', lazy: page(() => import('../fleet/DrainPage.tsx')) },
@@ -30,7 +30,7 @@ export const router = createBrowserRouter([
           { path: 'policies', lazy: page(() => import('../policies/PoliciesPage.tsx')) },
           { path: 'incidents', lazy: page(() => import('../incidents/IncidentsPage.tsx')) },
           { path: 'incidents/:id', lazy: page(() => import('../incidents/IncidentPage.tsx')) },
-          { path: 'failovers', element: <Navigate to="/incidents" replace /> },
+          { path: 'failovers', element: <></>, loader: () => redirect('/incidents') },
           { path: 'accounting', lazy: page(() => import('../reports/AccountingPage.tsx')) },
           { path: 'reliability', lazy: page(() => import('../reports/ReliabilityPage.tsx')) },
           { path: 'events', lazy: page(() => import('../admin/EventsPage.tsx')) },

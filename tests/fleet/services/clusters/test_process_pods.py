@@ -8,7 +8,7 @@ from django.test import Client
 
 from fleet.models import Cluster
 from fleet.services.clusters import process_pods
-from simulator.node.runtime.isolation import Policy
+from simulator.node.runtime.isolation import DEFAULT_NAMESPACES, Policy
 
 
 @pytest.fixture
@@ -46,10 +46,14 @@ def test_it_writes_nothing_where_there_is_no_simulator(settings: LazySettings, t
     assert not list(tmp_path.iterdir())
 
 
+def test_the_namespaces_shown_are_those_the_simulators_allow() -> None:
+    assert process_pods.DEFAULT_NAMESPACES == DEFAULT_NAMESPACES
+
+
 def test_who_signs_in_is_told_where_processes_may_run(home: Path) -> None:
     assert process_pods.namespaces({}) == []
     process_pods.publish([Cluster(name="north", server="https://127.0.0.1:7001")])
-    assert process_pods.namespaces({}) == ["default"]
+    assert process_pods.namespaces({}) == ["arena-system", "default"]
     assert process_pods.namespaces({"CONVOY_PROCESS_PODS": "off"}) == []
     process_pods.publish([Cluster(name="prod", server="https://prod.example:6443")])
     assert process_pods.namespaces({}) == []
