@@ -81,8 +81,8 @@ class Work(models.Model):
     applied_at = models.DateTimeField(null=True, blank=True)
     resource_version = models.BigIntegerField(default=0)
 
-    is_answered = False
-    """Not stored: whether the member has answered the claimant who holds this instance."""
+    answered_at: datetime | None = None
+    """Not stored: when the member last answered the claimant who holds this instance."""
 
     class Meta:
         constraints = [

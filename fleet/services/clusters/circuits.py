@@ -14,6 +14,7 @@ from structlog import get_logger
 
 from fleet import metrics
 from fleet.changes import events
+from fleet.db.clock import STEP
 from fleet.models import Cluster
 from fleet.services.clusters import clusters
 
@@ -62,14 +63,22 @@ def unanswered(cluster: Cluster, error: str, now: datetime) -> bool:
     return True
 
 
-def answered(cluster: Cluster, now: datetime) -> None:
-    """The member answers dispatches; what waited for that is signalled to the apps above."""
+def answered(cluster: Cluster, now: datetime, *, at: datetime) -> None:
+    """The member answered a dispatch at ``at``; what waited for that is signalled to the apps above.
+
+    An answer from before the circuit opened is no evidence against the failures that opened it.
+    """
     if not Cluster.objects.filter(pk=cluster.pk).filter(~Q(unanswered=0) | Q(circuit_opened_at__isnull=False)).exists():
         return
     with transaction.atomic():
         row = Cluster.objects.select_for_update(no_key=True).filter(pk=cluster.pk).first()
-        if row is not None:
+        if row is not None and not _is_older(at, row.circuit_opened_at, now):
             _close(row, "the cluster answers dispatches again", now)
+
+
+def _is_older(at: datetime, opened_at: datetime | None, now: datetime) -> bool:
+    # An opening that is yet to come is of a clock that was wrong.
+    return opened_at is not None and at < opened_at <= now + STEP
 
 
 def close_idle(cluster: Cluster, now: datetime) -> None:

@@ -156,7 +156,7 @@ def _client(work: Work, clock: Clock) -> MemberClient:
     """A client of the member that raises `ClaimLost` before a write once the claim of the work is lost."""
 
     def answered() -> None:
-        work.is_answered = True
+        work.answered_at = clock()
 
     return member_clients.client(work.cluster).fenced(lambda: works.renew(work, clock()), answered)
 
@@ -233,7 +233,7 @@ def _create_copy(client: MemberClient, work: Work, job: Job, clock: Clock) -> No
     rows = propagated(job, work.cluster)
     dependents.require_as_counted(client, job, rows)
     if rows:
-        volume_claims.bind(job, work.cluster, rows, clock(), anywhere=spec.data_anywhere)
+        volume_claims.bind(work, job, rows, clock(), anywhere=spec.data_anywhere)
         dependents.send(client, rows, author)
     body = member_objects.manifest(kind, written, member_objects.labels(Identity.here(), uid, attempt))
     provenance.put_marks(kind, body, work)
@@ -418,7 +418,7 @@ def _withdraw(work: Work, job: Job | None, clock: Clock) -> None:
         if job is not None:
             names = dependents.no_longer_needed(job, work)
             for claim in dependents.remove(client, job, names):
-                volume_claims.forget(job, claim.name, work.cluster, clock())
+                volume_claims.forget(work, job, claim.name, clock())
     except MemberMissing as e:
         raise NotYet(e.message) from e
     except MemberRefused as e:

@@ -34,8 +34,8 @@ def after_contact(work: Work, now: datetime) -> None:
 
     A dispatch that sent no request to the member, because it waits for something else, is no evidence that it answers.
     """
-    if work.is_answered:
-        circuits.answered(work.cluster, now)
+    if work.answered_at is not None:
+        circuits.answered(work.cluster, now, at=work.answered_at)
     elif work.cluster.circuit_opened_at is not None:
         circuits.no_contact(work.cluster, now)
 

@@ -19,7 +19,7 @@ from jobs.core.policies import data_placement
 from jobs.events import CLAIM_LOCATION
 from jobs.kinds.base import Manifest
 from jobs.models import ClaimLocation, Dependent, Job, Work
-from jobs.services.lifecycle import cycle_requests
+from jobs.services.lifecycle import cycle_requests, works
 
 CLAIM = "PersistentVolumeClaim"
 
@@ -29,15 +29,18 @@ class DataElsewhere(Exception):
 
 
 @transaction.atomic
-def bind(job: Job, cluster: Cluster, rows: Iterable[Dependent], now: datetime, *, anywhere: bool) -> None:
+def bind(work: Work, job: Job, rows: Iterable[Dependent], now: datetime, *, anywhere: bool) -> None:
     """Written before the claims are sent: two jobs that were placed apart before either was sent do not both start.
 
-    Shares of a divided job are sent to several clusters, and each has its own copy of the claim.
+    Shares of a divided job are sent to several clusters, and each has its own copy of the claim. A worker whose claim of the
+    work is lost writes nothing: the job may be elsewhere by now.
     """
+    cluster = work.cluster
     names = [row.name for row in rows if row.kind == CLAIM and not _is_anywhere(row.manifest)]
     if not names:
         return
     _lock(job.namespace, names)
+    works.hold(work)
     known: dict[str, list[str]] = {}
     locations = ClaimLocation.objects.filter(namespace=job.namespace, name__in=names)
     for name, on in locations.order_by("cluster__name").values_list("name", "cluster__name"):
@@ -53,9 +56,11 @@ def bind(job: Job, cluster: Cluster, rows: Iterable[Dependent], now: datetime, *
 
 
 @transaction.atomic
-def forget(job: Job, name: str, cluster: Cluster, now: datetime) -> None:
+def forget(work: Work, job: Job, name: str, now: datetime) -> None:
     """The cluster did not have the claim any more when a copy of the job was removed, and another job's may have it since."""
+    cluster = work.cluster
     _lock(job.namespace, [name])
+    works.hold(work)
     if _is_mounted(cluster, job.namespace, name, by_others_than=job.uid):
         return
     if ClaimLocation.objects.filter(namespace=job.namespace, name=name, cluster=cluster).delete()[0]:

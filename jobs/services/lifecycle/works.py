@@ -152,6 +152,16 @@ def renew(work: Work, now: datetime) -> None:
     work.claimed_at = work.claimed_at if fresh else now
 
 
+def hold(work: Work) -> None:
+    """Raises `ClaimLost` unless claim and state are as the claimant saw them; they stay so until the caller's transaction ends.
+
+    It does not wait for a transaction that is changing the work: that may wait for rows that the caller has locked.
+    """
+    rows = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
+    if not rows.select_for_update(no_key=True, skip_locked=True).values_list("pk").first():
+        raise ClaimLost(f"{work} is not ours to do any more")
+
+
 def _claimed(param: Param) -> QuerySet[Work]:
     return Work.objects.filter(pk=param("pk", KEY), claim=param("claim", TEXT), state=param("state", TEXT))
 

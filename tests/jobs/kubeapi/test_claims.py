@@ -9,8 +9,7 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.models import Cluster
-from jobs.models import Dependent
+from jobs.models import Dependent, Work
 from jobs.services.lifecycle import volume_claims
 from tests.jobs.services.claims import claim, job
 from tests.support import books
@@ -28,14 +27,15 @@ def kubectl(admin, tmp_path):
 def test_a_claim_is_bound_once_a_cluster_has_it_and_watches_are_told(kubectl):
     books.a_cluster("north")
     books.apply(claim(), job("llama", "ckpt"))
+    books.cycle()
     assert kubectl.says("get", "pvc", "--no-headers").split()[:2] == ["ckpt", "Pending"]
     watching = ("get", "pvc", "-w", "--no-headers", "--output-watch-events")
     with kubectl.running(*watching) as watch:
         assert "Pending" in watch.stdout.readline()
-        now, rows = timezone.now(), list(Dependent.objects.all())
-        volume_claims.bind(books.job("llama"), Cluster.objects.get(), rows, now, anywhere=False)
+        now, rows, work = timezone.now(), list(Dependent.objects.all()), Work.objects.get()
+        volume_claims.bind(work, books.job("llama"), rows, now, anywhere=False)
         assert watch.stdout.readline().split()[:3] == ["MODIFIED", "ckpt", "Bound"]
-        volume_claims.forget(books.job("llama"), "ckpt", Cluster.objects.get(), now)
+        volume_claims.forget(work, books.job("llama"), "ckpt", now)
         assert watch.stdout.readline().split()[:3] == ["MODIFIED", "ckpt", "Pending"]
     kubectl.says("wait", "--for=jsonpath={.status.phase}=Pending", "pvc/ckpt", "--timeout=5s")
 

@@ -10,7 +10,7 @@ from fleet.kube.resources import PYTORCH_JOBS
 from fleet.models import Cluster, Event
 from fleet.services.clusters import circuits, clusters
 from jobs.models import Job, Work
-from jobs.services.dispatch import pushing
+from jobs.services.dispatch import pushing, unreached
 from jobs.services.follow import sweep
 from jobs.services.lifecycle import works
 from tests.support import books
@@ -180,5 +180,20 @@ def test_an_error_that_the_member_answers_with_leaves_it_closed(member, server):
 def test_answers_of_two_workers_close_it_once(server):
     now = opened(timezone.now())
     for _ in range(2):
-        circuits.answered(north(), now + SECOND)
+        circuits.answered(north(), now + SECOND, at=now + SECOND)
     assert Event.objects.get(reason="CircuitClosed").count == 1
+
+
+@pytest.mark.parametrize(("answered_after_s", "is_open"), [(-1, True), (1, False)])
+def test_an_answer_from_before_the_failures_that_opened_it_leaves_it_open(server, answered_after_s, is_open):
+    now = opened(timezone.now())
+    late = Work.objects.select_related("cluster").order_by("pk").last()
+    late.answered_at = now + answered_after_s * SECOND
+    unreached.after_contact(late, now + 2 * SECOND)
+    assert (north().circuit_opened_at is not None) == is_open
+
+
+def test_an_answer_closes_one_that_a_clock_opened_which_was_an_hour_ahead(server):
+    now = opened(timezone.now()) - timedelta(hours=1)
+    circuits.answered(north(), now, at=now)
+    assert north().circuit_opened_at is None

@@ -74,12 +74,30 @@ def test_it_keeps_no_older_state_of_a_copy_in_place_of_a_newer_one(member):
 
 @pytest.mark.parametrize("others", [True, False])
 def test_a_claim_that_another_job_has_mounted_meanwhile_keeps_its_place(others):
-    north, now = books.a_cluster(), timezone.now()
+    north = books.a_cluster()
     books.apply(claim(), job("llama", "ckpt"), *([job("mistral", "ckpt")] if others else []))
     books.cycle()
-    volume_claims.bind(books.job("llama"), north, Dependent.objects.all(), now, anywhere=False)
-    volume_claims.forget(books.job("llama"), "ckpt", north, now)
-    assert ClaimLocation.objects.exists() == others
+    now = timezone.now()
+    mine = works.claim(Work.objects.get(name="llama").pk, now)
+    volume_claims.bind(mine, books.job("llama"), Dependent.objects.all(), now, anywhere=False)
+    volume_claims.forget(mine, books.job("llama"), "ckpt", now)
+    assert ClaimLocation.objects.filter(cluster=north).exists() == others
+
+
+def test_it_writes_nothing_of_where_a_volume_claim_is():
+    books.a_cluster()
+    books.apply(claim(), job("llama", "ckpt"))
+    books.cycle()
+    late, rows, now = claimed(), Dependent.objects.all(), timezone.now()
+    Work.objects.update(claim="another worker")
+    with pytest.raises(works.ClaimLost):
+        volume_claims.bind(late, books.job("llama"), rows, now, anywhere=False)
+    assert not ClaimLocation.objects.exists()
+    newer = Work.objects.get()
+    volume_claims.bind(newer, books.job("llama"), rows, now, anywhere=False)
+    with pytest.raises(works.ClaimLost):
+        volume_claims.forget(late, books.job("llama"), "ckpt", now)
+    assert ClaimLocation.objects.exists()
 
 
 def test_nodes_that_were_read_before_another_worker_has_read_them_are_not_written():
