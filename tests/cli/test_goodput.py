@@ -22,6 +22,13 @@ def test_it_shows_what_cost_the_gpu_hours_as_a_table_and_as_a_file(server, convo
     assert convoy("goodput", "-o", "pdf").code == 2
 
 
+def test_without_a_loss_it_names_the_grouping_that_shows_all_hours(server, convoy):
+    server.on("goodput/", {"by": "class", "results": []})
+    shown = convoy("goodput")
+    assert shown.code == 0 and not shown.out.strip()
+    assert "--by fleet shows what became of all hours" in shown.err
+
+
 def test_it_shows_the_attempts_of_a_job(server, convoy):
     first = {"attempt": 1, "cluster": "north", "outcome": "Failed", "category": "code", **TIMES}
     server.page("jobs/", job())

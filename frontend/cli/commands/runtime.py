@@ -127,6 +127,8 @@ def goodput(
         rows, names, unit = answer["results"], ["name"], "gpu_hours"
     if output in ("json", "yaml"):
         return run.screen.json(answer) if output == "json" else run.screen.yaml(answer)
+    if not rows and output == "table":
+        return run.screen.note(f"No GPU-hours by {by} in this time. --by fleet shows what became of all hours.")
     return _table(run, rows, names, unit, as_csv=output == "csv")
 
 

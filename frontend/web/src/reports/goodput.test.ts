@@ -1,10 +1,22 @@
 import { expect, test } from 'vitest';
 
-import { costOf, pageOf } from './goodput.ts';
+import { costOf, heldOf, pageOf } from './goodput.ts';
+
+const row = {
+  name: 'a',
+  gpu_hours: { productive: 50, checkpoint: 1, lost: 2, unknown: 3, hung: 4, restart: 5, waiting: 6 },
+  seconds: {},
+  ettr: null,
+  failures: 0,
+  mtbf_hours: null,
+};
 
 test('all but productive time is what it cost', () => {
-  const gpu_hours = { productive: 50, checkpoint: 1, lost: 2, unknown: 3, hung: 4, restart: 5, waiting: 6 };
-  expect(costOf({ name: 'a', gpu_hours, seconds: {}, ettr: null, failures: 0, mtbf_hours: null })).toBe(21);
+  expect(costOf(row)).toBe(21);
+});
+
+test('what jobs waited for is not among what they held', () => {
+  expect(heldOf(row)).toEqual({ held: 65, withoutProgress: 15 });
 });
 
 test('a row leads to the page of what it is of', () => {

@@ -19,6 +19,12 @@ export function costOf({ gpu_hours }: GoodputRow): number {
   return LOSSES.reduce((sum, [name]) => sum + (gpu_hours[name] ?? 0), 0);
 }
 
+/** GPU-hours that jobs held, and those of them without progress. What they waited for is in neither: others had it. */
+export function heldOf(row: GoodputRow): { held: number; withoutProgress: number } {
+  const withoutProgress = costOf(row) - (row.gpu_hours['waiting'] ?? 0);
+  return { held: withoutProgress + (row.gpu_hours['productive'] ?? 0), withoutProgress };
+}
+
 export function lossesOf({ gpu_hours }: GoodputRow, labelOf: (loss: Loss) => string): Part[] {
   return LOSSES.map(([name, look]) => ({ look, label: labelOf(name), value: gpu_hours[name] ?? 0 }));
 }
