@@ -470,6 +470,8 @@ class Pod(TypedDict):
     message: str
     created_at: str
     started_at: str | None
+    stale_since: str | None
+    """Since when its cluster is silent: the pod is shown as of then"""
 
 
 class PodEnd(TypedDict):

@@ -112,12 +112,22 @@ def _loss(item: Item, now: datetime) -> str:
 
 def _ready(item: Item, now: datetime) -> str:
     nodes = item.get("nodes") or {}
-    return f"{nodes.get('ready', 0)}/{nodes.get('total', 0)}"
+    return f"{_now(item, nodes.get('ready', 0))}/{nodes.get('total', 0)}"
 
 
 def _gpus_free(item: Item, now: datetime) -> str:
     amounts = item.get("gpus") or {}
-    return f"{amounts.get('free', 0)}/{amounts.get('allocatable', 0)}"
+    return f"{_now(item, amounts.get('free', 0))}/{amounts.get('allocatable', 0)}"
+
+
+def _pod_status(item: Item, now: datetime) -> str:
+    since = item.get("stale_since")
+    return f"{item.get('phase') or human.NONE}" + (f" ({human.age(since, now)} ago)" if since else "")
+
+
+def _now(item: Item, amount: object) -> object:
+    """What a cluster has now: not known while it is silent, and nothing that a job could use."""
+    return "?" if item.get("state") == "Unknown" else amount
 
 
 def free_of(item: Item, resource: str) -> str:
@@ -293,7 +303,7 @@ PODS = Kind(
     {
         "NAME": value("name"),
         "READY": value("ready"),
-        "STATUS": value("phase"),
+        "STATUS": _pod_status,
         "RESTARTS": value("restarts"),
         "AGE": age("created_at"),
         "CLUSTER": value("cluster"),

@@ -79,6 +79,22 @@ def test_it_lists_clusters_with_their_free_gpus(server, convoy):
     assert "Ready,Cordoned" in rows[2]
 
 
+def test_what_a_silent_cluster_has_free_is_not_known(server, convoy):
+    server.page("clusters/", cluster(state="Unknown"))
+    assert convoy("get", "clusters").out.splitlines()[1].split()[:4] == ["north", "Unknown", "?/4", "?/8"]
+
+
+def test_pods_of_a_silent_cluster_are_shown_with_their_age(server, convoy):
+    pod = {"name": "llama-0", "ready": "1/1", "phase": "Running", "restarts": 0, "created_at": ago(72020)}
+    server.page("jobs/", job())
+    server.on(f"jobs/{JOB_ID}/", job())
+    for path in ("attempts", "events"):
+        server.page(f"jobs/{JOB_ID}/{path}/")
+    server.page(f"jobs/{JOB_ID}/pods/", pod | {"cluster": "north", "node": "n1", "stale_since": ago(72020)})
+    assert "Running (20h ago)" in convoy("get", "pods", "llama").out
+    assert "north does not answer: its pods are shown as they were 20h ago" in convoy("describe", "llama").out
+
+
 def test_it_lists_the_pods_of_a_job(server, convoy):
     server.page("jobs/", job())
     pod = {"name": "llama-master-0", "ready": "1/1", "phase": "Running", "restarts": 0, "created_at": ago(72020)}

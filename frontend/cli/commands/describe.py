@@ -172,6 +172,9 @@ def _pods(run: Session, item: Item) -> None:
     if pods:
         now = run.now()
         run.screen.line("Pods:")
+        silent = {str(pod["cluster"]): pod["stale_since"] for pod in pods if pod.get("stale_since")}
+        for cluster, since in sorted(silent.items()):
+            run.screen.line(f"  {cluster} does not answer: its pods are shown as they were {human.age(since, now)} ago")
         rows = [kinds.PODS.row(pod, now, wide=False, namespace=False) for pod in pods]
         run.screen.table(list(kinds.PODS.columns), rows, indent=2)
 

@@ -104,23 +104,26 @@ def class_of(cause: str) -> Class:
     return _OF_CAUSE.get(Cause(cause), Class.UNKNOWN) if cause in set(Cause) else Class.UNKNOWN
 
 
-def diagnose(failure: Failure, logs: Sequence[tuple[PodEnd, Finding]]) -> Diagnosis:
-    """Why the attempt failed. ``logs`` are findings in the logs of its pods, those of the pods that ended first in front."""
+def diagnose(failure: Failure, logs: Sequence[tuple[PodEnd, Finding]], why_lost: str = "") -> Diagnosis:
+    """Why the attempt failed. ``logs`` are findings in the logs of its pods, those of the pods that ended first in front.
+
+    ``why_lost`` is what the fleet itself knows of an attempt that it has lost: it stands where no pod shows a cause.
+    """
     telling = symptoms.most_telling(logs)
     if failure.cause not in _WEAK or telling is None:
-        return _of_pods(failure, logs)
+        return _of_pods(failure, logs, why_lost)
     pod, finding = telling
     cause = _CAUSE_OF.get(finding.symptom, failure.cause)
     kind = _OF_SYMPTOM.get(finding.symptom) or _OF_CAUSE.get(cause, Class.UNKNOWN)
     return Diagnosis(kind, cause, finding.message, pod, finding)
 
 
-def _of_pods(failure: Failure, logs: Sequence[tuple[PodEnd, Finding]]) -> Diagnosis:
+def _of_pods(failure: Failure, logs: Sequence[tuple[PodEnd, Finding]], why_lost: str) -> Diagnosis:
     """By the state of the pods alone. The log of the pod that shows the cause is stored beside it."""
     kind = _OF_CAUSE.get(failure.cause, Class.UNKNOWN)
     pod = next(iter(failure.evidence), None)
     if pod is None:
-        return Diagnosis(kind, failure.cause, "no pod shows why it failed")
+        return Diagnosis(kind, failure.cause, why_lost or "no pod shows why it failed")
     if failure.cause is Cause.UNKNOWN and pod.exit_code == _ASKED_TO_STOP:
         kind = Class.PREEMPTION
     finding = next((finding for other, finding in logs if other.pod == pod.pod), None)

@@ -87,8 +87,12 @@ def _diagnose(attempt: Attempt, now: datetime) -> bool:
         findings = _read(_ended_first(key), attempt.job.submitted_by, is_last_try=is_last_try)
     except MemberAway:
         return False
-    _store(attempt, diagnose(failure, findings), now)
+    _store(attempt, diagnose(failure, findings, attempt.message if _is_lost(attempt) else ""), now)
     return True
+
+
+def _is_lost(attempt: Attempt) -> bool:
+    return attempt.outcome == Outcome.LOST
 
 
 def _stored(attempt: Attempt) -> Failure:
@@ -177,7 +181,8 @@ def _store(attempt: Attempt, diagnosis: Diagnosis, now: datetime) -> None:
         return  # the attempt runs again, or has succeeded after all
     mine.filter(cause__in=evidence.WEAK).update(cause=diagnosis.cause, incident=None)
     _explain(job, attempt, diagnosis, now)
-    record_event(job, "Diagnosed", f"attempt {attempt.number} failed: {diagnosis.summary}"[:1024], now, warning=True)
+    ended = "was lost" if _is_lost(attempt) else "failed"
+    record_event(job, "Diagnosed", f"attempt {attempt.number} {ended}: {diagnosis.summary}"[:1024], now, warning=True)
     # Before the job restarts: the next cycle must not place it on the node again.
     node_faults.shown_by_log(job, attempt.number, diagnosis, now)
     if diagnosis.kind is Class.INFRASTRUCTURE and not job.shares and job.attempt == attempt.number:

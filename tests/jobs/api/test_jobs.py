@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fleet.models import Pod
+from fleet.models import Cluster, Pod
 from jobs.kinds import registry
 from jobs.models import Binding, Job
 from jobs.services.lifecycle import gang_fields
@@ -117,6 +117,10 @@ def test_it_shows_pods(as_editor, north):
     )  # fmt: skip
     [pod] = as_editor.get(url(job, "pods/")).json()["results"]
     assert (pod["name"], pod["cluster"], pod["node"], pod["ready"]) == ("llama-master-0", "north", "n1", "1/1")
+    assert pod["stale_since"] is None
+    Cluster.objects.filter(pk=north.pk).update(state=Cluster.State.UNKNOWN, last_heartbeat=NOW)
+    [pod] = as_editor.get(url(job, "pods/")).json()["results"]
+    assert pod["stale_since"] == NOW.isoformat().replace("+00:00", "Z")
 
 
 def test_it_says_why_there_is_no_log(as_editor):

@@ -4548,6 +4548,11 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly started_at: string | null;
+            /**
+             * Format: date-time
+             * @description since when its cluster is silent: the pod is shown as of then
+             */
+            readonly stale_since: string | null;
         };
         /** @description A pod as it was when its attempt failed; what is not known is left out. */
         PodEnd: {

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.kube.resources import PODS
-from fleet.models import Event, Pod
+from fleet.models import Cluster, Event, Pod
 from fleet.services.members import member_clients, pod_logs
 from jobs.models import Attempt
 from jobs.services.failover import returns
@@ -302,6 +302,17 @@ def test_it_is_shown_with_the_attempt(llama, logs, as_admin):
     diagnosed(llama)
     shown = as_admin.get(url).json()["results"][0]["diagnosis"]
     assert shown["category"] == "code" and shown["excerpt"][-1] == "ModuleNotFoundError: No module named 'flash_attn'"
+
+
+def test_a_silent_cluster_is_the_reason_of_an_attempt_that_no_pod_explains(llama, logs):
+    books.tolerating("llama", seconds=30)
+    taints = [{"key": "cluster.karmada.io/unreachable", "effect": "NoExecute", "timeAdded": timezone.now().isoformat()}]
+    Cluster.objects.filter(name=llama.cluster.name).update(state=Cluster.State.UNKNOWN, taints=taints)
+    health.check(timezone.now() + timedelta(hours=1))
+    _, attempt = diagnosed(llama, after_s=3600)
+    said = f"infrastructure: {llama.cluster.name} is Unknown and the job's toleration has expired"
+    assert (attempt.outcome, attempt.diagnosis["summary"]) == ("Lost", said)
+    assert Event.objects.get(reason="Diagnosed").message == f"attempt 1 was lost: {said}"
 
 
 def test_an_attempt_that_goes_on_has_no_diagnosis(llama, logs):
