@@ -1,7 +1,8 @@
-"""One web process: websockets and logs stay async, the rest of HTTP goes to the WSGI application in threads.
+"""One web process: websockets, logs and exports stay async, the rest of HTTP goes to the WSGI application in threads.
 
 Synchronous Django views under plain ASGI run at a fifth of their speed; mounted through a2wsgi they do not. But a2wsgi does
-not notice a client that disconnects, so logs, which may be followed for hours, are served by Django's own ASGI handler.
+not notice a client that disconnects, so logs, which may be followed for hours, are served by Django's own ASGI handler; as are
+exports, which are too long to be kept until they are read. All other answers are: no thread waits for a reader.
 """
 
 import os
@@ -28,8 +29,10 @@ from fleet.services.auditing import refused_sign_ins  # noqa: E402
 
 # Channels routes applications by Django's paths, whose types know views only.
 _streaming: Any = get_asgi_application()
-_others = WSGIMiddleware(cast(Any, plain), workers=settings.CONVOY_LIMITS.seats)
-_sign_ins = WSGIMiddleware(cast(Any, plain), workers=settings.CONVOY_LIMITS.hashing)
+_NO_LIMIT = 0
+"""Of the parts of an answer that wait for its reader: a thread that had to wait with them would serve no other request."""
+_others = WSGIMiddleware(cast(Any, plain), workers=settings.CONVOY_LIMITS.seats, send_queue_size=_NO_LIMIT)
+_sign_ins = WSGIMiddleware(cast(Any, plain), workers=settings.CONVOY_LIMITS.hashing, send_queue_size=_NO_LIMIT)
 """Threads of their own: checking a password keeps one busy for a second by design."""
 
 
@@ -38,7 +41,10 @@ async def _views(scope: Any, receive: Any, send: Any) -> None:
 
 
 _changes: Any = ChangesConsumer.as_asgi()
-_http: list[Any] = [re_path(r"^api/v1/jobs/[^/]+/logs/$", _streaming), re_path(r"", cast(Any, _views))]
+_http: list[Any] = [
+    re_path(r"^api/v1/jobs/([^/]+/logs|export)/$", _streaming),
+    re_path(r"", cast(Any, _views)),
+]
 _websockets: list[Any] = [path("ws/changes/", _changes)]
 _router: Any = ProtocolTypeRouter(
     {

@@ -56,6 +56,8 @@ def configured(output: str, level: str) -> dict[str, Any]:
             **{name: {"level": quiet} for name, quiet in _QUIET.items()},
             # uvicorn brings handlers of its own; its lines belong into the same format.
             **{name: {"handlers": [], "propagate": True} for name in ("uvicorn", "uvicorn.error")},
+            # Propagates again by itself once its parent is configured here: a line for each request of anybody.
+            "uvicorn.access": {"handlers": [], "propagate": False},
         },
     }
 

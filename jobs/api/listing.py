@@ -1,14 +1,9 @@
-"""The list of jobs over REST: narrowed, ordered, counted by group, exported. What a job looks like is said elsewhere."""
+"""The list of jobs over REST: narrowed, ordered, counted by group. What a job looks like is said elsewhere."""
 
-import csv
-import json
-from collections.abc import Iterator
 from typing import Any
 
 import django_filters
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import F, QuerySet
-from django.http import StreamingHttpResponse
 from rest_framework import serializers
 from rest_framework.filters import OrderingFilter
 from rest_framework.negotiation import BaseContentNegotiation
@@ -21,13 +16,6 @@ from fleet.models import Cluster
 from jobs import queries
 from jobs.models import Job, Policy
 from jobs.models.listed import Walked
-
-_CSV = (
-    "namespace", "name", "kind", "state", "reason", "cluster", "queue", "gpus", "priority", "attempt", "created_at",
-    "started_at", "finished_at", "id",
-)  # fmt: skip
-EXPORTED = 100_000
-"""Jobs in one export at most."""
 
 
 class JobFilter(django_filters.FilterSet):
@@ -136,13 +124,6 @@ class GroupsSerializer(serializers.Serializer[Any]):
     results = GroupSerializer(many=True)
 
 
-class Line:
-    """A file that hands each line on."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
 class AsPlainText(BaseContentNegotiation):
     """A log or a file is text whatever the reader says it accepts."""
 
@@ -151,55 +132,3 @@ class AsPlainText(BaseContentNegotiation):
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type
-
-
-class ExportQuery(serializers.Serializer[Any]):
-    form = serializers.ChoiceField([("csv", "CSV"), ("json", "JSON")], required=False, default="csv")
-
-
-def as_file(rows: QuerySet[Job], form: str) -> StreamingHttpResponse:
-    return as_json(rows) if form == "json" else as_csv(rows)
-
-
-def as_json(rows: QuerySet[Job]) -> StreamingHttpResponse:
-    """The jobs in their order, one array, as they are read."""
-    body = StreamingHttpResponse(_array(rows), content_type="application/json")
-    body["Content-Disposition"] = 'attachment; filename="jobs.json"'
-    return body
-
-
-def _array(rows: QuerySet[Job]) -> Iterator[str]:
-    before = "["
-    for row in _iterate_rows(rows):
-        yield before + json.dumps(dict(zip(_CSV, row, strict=True)), cls=DjangoJSONEncoder)
-        before = ",\n"
-    yield "]\n" if before != "[" else "[]\n"
-
-
-def as_csv(rows: QuerySet[Job]) -> StreamingHttpResponse:
-    """The jobs in their order, a line each, as they are read."""
-    body = StreamingHttpResponse(_lines(rows), content_type="text/csv; charset=utf-8")
-    body["Content-Disposition"] = 'attachment; filename="jobs.csv"'
-    return body
-
-
-def _lines(rows: QuerySet[Job]) -> Iterator[str]:
-    writer = csv.writer(Line())
-    yield writer.writerow(_CSV)
-    for row in _iterate_rows(rows):
-        yield writer.writerow([plain(cell) for cell in row])
-
-
-def _iterate_rows(rows: QuerySet[Job]) -> Iterator[tuple[Any, ...]]:
-    named = rows.annotate(where=F("cluster__name"), why=F("reason_code")).values_list(
-        "namespace", "name", "kind", "state", "why", "where", "leaf", "gpus", "priority", "attempt", "created_at",
-        "started_at", "finished_at", "uid",
-    )  # fmt: skip
-    return iter(named[:EXPORTED].iterator(chunk_size=2000))
-
-
-def plain(cell: Any) -> Any:
-    """Nothing a spreadsheet would take for a formula."""
-    if hasattr(cell, "isoformat"):
-        return cell.isoformat()
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@" and cell else cell

@@ -24,19 +24,18 @@ from fleet.db import clock
 from fleet.models import EndedPod, Event, Pod
 from fleet.services.authorization import access
 from jobs import queries
+from jobs.api.export import ExportQuery, as_file
 from jobs.api.inspect.history import CopySerializer, TimelineSerializer, shown
 from jobs.api.inspect.logs import LogsQuery, log_of
 from jobs.api.inspect.runtime import RuntimeSerializer
 from jobs.api.inspect.stacks import StacksSerializer
 from jobs.api.listing import (
     AsPlainText,
-    ExportQuery,
     GroupsQuery,
     GroupsSerializer,
     JobFilter,
     JobPages,
     SteadyOrder,
-    as_file,
 )
 from jobs.api.pods import EndedPodSerializer, PodSerializer
 from jobs.api.serializers import (
@@ -140,7 +139,8 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
         """The jobs that match, in their order, as a file: comma-separated values or JSON."""
         query = ExportQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        return as_file(self.filter_queryset(self.get_queryset()), query.validated_data["form"])
+        rows = self.filter_queryset(self.get_queryset())
+        return as_file(request._request, rows, query.validated_data["form"], partial(_still_readable, request))
 
     @extend_schema(responses=EventSerializer(many=True), filters=False, parameters=[_ID])
     @action(detail=True, filter_backends=[])
@@ -218,6 +218,11 @@ class JobViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Job]):
     def _paged(self, rows: QuerySet[Any], serializer: Any) -> Response:
         page = self.paginate_queryset(rows)
         return self.get_paginated_response(serializer(page, many=True).data)
+
+
+def _still_readable(request: Request, rows: QuerySet[Job]) -> QuerySet[Job]:
+    user = user_of_now(request)
+    return rows.none() if user is None else visible(rows, user)
 
 
 def _may_still_read(request: Request, namespace: str) -> bool:

@@ -13,7 +13,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from fleet.errors import invalid
-from jobs.api.listing import Line, plain
+from jobs.api.export import Line, plain
 from jobs.api.reports.series import moment
 
 OwnerT = TypeVar("OwnerT", bound=StrEnum)
