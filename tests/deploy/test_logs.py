@@ -9,12 +9,15 @@ import pytest
 
 SCRIPT = """
 import logging, logging.config, sys
+from uvicorn import Config
 from deploy.config import logs
+Config("no:application", access_log=False)
 logging.config.dictConfig(logs.configured(sys.argv[1], sys.argv[2]))
 from structlog import get_logger
 get_logger("jobs").info("preempted", job="a/b", attempt=2)
 get_logger("jobs").debug("invisible")
 logging.getLogger("uvicorn.error").warning("from a %s", "library")
+logging.getLogger("uvicorn.access").info("GET /livez")
 class Request:
     def __repr__(self):
         return "<POST /signin/l1nk-_A/>"
@@ -39,6 +42,10 @@ def test_it_writes_one_json_object_a_line_with_the_fields_of_the_event():
     assert (first["logger"], first["level"]) == ("jobs", "info") and first["time"].endswith("Z")
     assert (second["event"], second["logger"], second["level"]) == ("from a library", "uvicorn.error", "warning")
     assert "OSError: disk" in third["exception"]
+
+
+def test_it_writes_no_line_for_each_request():
+    assert not [line for line in lines("json", "INFO") if "/livez" in line]
 
 
 def test_it_writes_readable_text_for_people():

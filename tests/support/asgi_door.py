@@ -35,7 +35,8 @@ class Reader:
             self.goes_on.set()
         self._is_asked, self._left = False, asyncio.Event()
         scope = {
-            "type": "http", "http_version": "1.1", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": query,
+            "type": "http", "http_version": "1.1", "method": "GET", "path": path, "raw_path": path.encode(),
+            "query_string": query,
             "headers": [(b"authorization", f"Bearer {token}".encode()), *headers], "client": (address, 1),
         }  # fmt: skip
         self.task = asyncio.ensure_future(door(scope, self._receive, self._send))
