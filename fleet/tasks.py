@@ -8,6 +8,7 @@ from celery import shared_task
 from fleet.db import clock
 from fleet.services.auditing import audit_chain, audit_sinks
 from fleet.services.clusters import agents, health, member_tokens, rediscovery
+from fleet.services.gpus import scraping
 from fleet.services.logs import reading
 from fleet.services.operations import processes
 from fleet.services.operations.exclusive import exclusive
@@ -40,6 +41,11 @@ def check_clusters() -> None:
 @shared_task(name="fleet.taint_nodes")
 def taint_nodes(cluster: int) -> None:
     node_taints.visit(cluster, clock.now())
+
+
+@shared_task(name="fleet.read_gpus")
+def read_gpus() -> None:
+    scraping.start(clock.now())
 
 
 @shared_task(name="fleet.audit")

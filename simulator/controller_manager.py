@@ -10,6 +10,7 @@ from fleet.member.client import MemberClient, Object
 from simulator import addons
 from simulator.machinery.clock import Clock
 from simulator.machinery.controller import Cluster, Controller
+from simulator.node import gpu_exporters
 from simulator.node.devices import Devices
 from simulator.node.kubelet import Kubelet
 from simulator.node.logs import Logs
@@ -37,6 +38,8 @@ class Shape:
     """A name in the API server's certificate that pods use for it. Empty: the cluster's name."""
     installed: tuple[Object, ...] = ()
     """What an administrator has installed there: `simulator.addons`."""
+    gpu_metrics: bool = False
+    """Whether a dcgm-exporter runs on each node with GPUs: `simulator.node.gpu_exporters`."""
 
 
 class ControllerManager:
@@ -83,6 +86,8 @@ class ControllerManager:
         if self._shape.scheduler:
             show_scheduler(self._client, self._shape.scheduler, self._cluster.clock.now())
         addons.create(self._client, self._shape.installed)
+        if self._shape.gpu_metrics:
+            addons.create(self._client, gpu_exporters.objects(self._name, self._shape.pools))
 
     def leave(self) -> None:
         """Makes the informers end at their next event from the server. Call it before the server stops."""

@@ -10,6 +10,7 @@ members:
     labels: {}
     serves: {mpijobs.kubeflow.org: v1, tfjobs.kubeflow.org: ""}   # another version; not at all
     scheduler: koord-scheduler:v1.6.0   # the image its scheduler is seen to run; without: it is not seen
+    gpuMetrics: true    # a dcgm-exporter on each node with GPUs
     manifests: [supervisor.yaml]        # files beside this one, of what is installed there from the start
     pools:
       - {name: gpu, count: 4, cpu: "96", memory: 1Ti, gpus: 8, gpuModel: A100, labels: {}, taints: []}
@@ -72,7 +73,20 @@ def parse(text: str) -> FleetPlan:
 
 
 def _member(entry: Any, where: str) -> MemberPlan:
-    _only(entry, where, "name", "version", "region", "zone", "labels", "serves", "scheduler", "manifests", "pools")
+    _only(
+        entry,
+        where,
+        "name",
+        "version",
+        "region",
+        "zone",
+        "labels",
+        "serves",
+        "scheduler",
+        "gpuMetrics",
+        "manifests",
+        "pools",
+    )
     name = str(entry.get("name") or "")
     if not name.replace("-", "").isalnum() or name != name.lower():
         raise BadShape(f"{where}.name: {name!r} is not lower-case letters, digits and dashes")
@@ -82,7 +96,10 @@ def _member(entry: Any, where: str) -> MemberPlan:
             labels[f"topology.kubernetes.io/{field}"] = str(entry[field])
     serves = {str(name): str(version or "") for name, version in (entry.get("serves") or {}).items()}
     pools = tuple(_pool(pool, f"{where}.pools[{i}]") for i, pool in enumerate(entry.get("pools") or []))
-    shape = Shape(pools, labels, str(entry.get("scheduler") or ""))
+    metrics = entry.get("gpuMetrics", False)
+    if not isinstance(metrics, bool):
+        raise BadShape(f"{where}.gpuMetrics: {metrics!r} is not true or false")
+    shape = Shape(pools, labels, str(entry.get("scheduler") or ""), gpu_metrics=metrics)
     manifests = entry.get("manifests") or []
     if not isinstance(manifests, list):
         raise BadShape(f"{where}.manifests: {manifests!r} is not a list of files")

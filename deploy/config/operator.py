@@ -7,7 +7,14 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from fleet.core.operator_settings import SettingInvalid, read_settings, setting
-from fleet.core.settings import AccessSettings, LogSettings, MemberSettings, NodeExclusionSettings, RetentionSettings
+from fleet.core.settings import (
+    AccessSettings,
+    GpuSettings,
+    LogSettings,
+    MemberSettings,
+    NodeExclusionSettings,
+    RetentionSettings,
+)
 from fleet.limits.settings import Limits
 from jobs.core.policies.weights import Weights
 from jobs.core.settings import CycleSettings, DispatchSettings, FailoverSettings, SchedulerSettings, SeriesSettings
@@ -57,6 +64,7 @@ class OperatorSettings:
     retention: RetentionSettings
     logs: LogSettings
     series: SeriesSettings
+    gpus: GpuSettings
     limits: Limits
     process: ProcessSettings
 

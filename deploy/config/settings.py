@@ -269,6 +269,7 @@ CELERY_BEAT_SCHEDULE = {
     "clusters": {"task": "fleet.check_clusters", "schedule": Every(2.0), "options": {"expires": 4, "queue": "checks"}},
     "jobs": {"task": "jobs.sweep", "schedule": Every(2.0), "options": {"expires": 4, "queue": "checks"}},
     "series": {"task": "jobs.record_series", "schedule": Every(10.0), "options": {"expires": 10, "queue": "checks"}},
+    "gpus": {"task": "fleet.read_gpus", "schedule": Every(10.0), "options": {"expires": 10, "queue": "checks"}},
     "audit": {"task": "fleet.audit", "schedule": Every(5.0), "options": {"expires": 5, "queue": "checks"}},
     "housekeeping": {
         "task": "fleet.housekeeping",
@@ -301,6 +302,12 @@ CONVOY_LOGS_S3 = LogBucket(
 if _faults := CONVOY_LOGS_S3.faults():
     raise ImproperlyConfigured("; ".join(_faults))
 CONVOY_SERIES = _operator.series
+CONVOY_GPUS = _operator.gpus
+CONVOY_GPU_EXPORTER_NAMESPACES = env.list(
+    "CONVOY_GPU_EXPORTER_NAMESPACES",
+    default=["gpu-operator", "gpu-operator-resources", "nvidia-gpu-operator", "gke-managed-system", "dcgm-exporter"],
+)
+"""Namespaces of members whose pods are believed to be dcgm-exporters, if they have its labels."""
 CONVOY_DEVICE_RESOURCES = env.list("CONVOY_DEVICE_RESOURCES", default=[])
 """Resources that count as devices beside those that are known (`fleet.core.devices`): names, or patterns of names."""
 CONVOY_AUDIT_SINKS = Sinks(

@@ -253,3 +253,35 @@ class LogSettings:
         least=60,
         most=_YEAR_S,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSettings:
+    """How often exporters of GPU readings in members are read, and when an allocated GPU counts as idle."""
+
+    interval_s: float = setting(
+        60.0,
+        "CONVOY_GPU_READ_S",
+        "seconds after which the dcgm-exporters of a member are read again, each with one request; 0: they are not read",
+        most=3600,
+    )
+    keep_s: float = setting(
+        3 * 86400.0,
+        "CONVOY_GPU_READINGS_KEEP_S",
+        "seconds that the utilisation of each GPU is kept, in steps of a minute",
+        least=3600,
+        most=90 * 86400.0,
+    )
+    idle_percent: float = setting(
+        5.0,
+        "CONVOY_GPU_IDLE_PERCENT",
+        "percent of utilisation up to which an allocated GPU counts as idle",
+        most=100,
+    )
+    idle_s: float = setting(
+        1800.0,
+        "CONVOY_GPU_IDLE_S",
+        "seconds without a pause for which an allocated GPU is idle before its job is listed as idle",
+        least=60,
+        most=30 * 86400.0,
+    )

@@ -146,6 +146,31 @@ class MemberClient:
     def get_text(self, path: str, params: Params | None = None) -> str:
         return self._call("GET", path, params).data.decode("utf-8", "replace")
 
+    def get_bounded(self, path: str, *, most: int, within_s: float) -> bytes:
+        """The answer of a program behind the member, which may be anybody's: as it is sent, never decompressed.
+
+        Raises `MemberAway` for one that is longer than ``most`` bytes, or takes longer than ``within_s`` seconds.
+        """
+        if self._pace is not None:
+            self._pace()
+        headers, timeout = self._headers.copy(), urllib3.Timeout(connect=within_s, read=within_s)
+        headers["Accept"], headers["Accept-Encoding"] = "text/plain", "identity"
+        began = perf_counter()
+        response = self._sent("GET", self._base + path, None, headers, timeout, stream=True)
+        body = bytearray()
+        try:
+            while chunk := response.read1(65536, decode_content=False):
+                body += chunk
+                if len(body) > most or perf_counter() - began > within_s:
+                    raise errors.MemberAway(f"the answer to GET {path} is longer than {most} bytes or {within_s:g} s")
+        except (urllib3.exceptions.HTTPError, OSError) as e:
+            raise errors.MemberAway(f"{self._base}: the answer broke: {type(e).__name__}") from e
+        finally:
+            response.close()
+        if response.status >= 300:
+            raise errors.from_answer(response.status, bytes(body))
+        return bytes(body)
+
     def list(self, path: str, params: Params | None = None) -> Object:
         """The whole collection, read page by page; ``metadata.resourceVersion`` is where a watch may start."""
         items: list[Object] = []

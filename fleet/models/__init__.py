@@ -6,6 +6,7 @@ from fleet.models.cluster import Cluster
 from fleet.models.ended_pod import ArchivedLog, EndedPod
 from fleet.models.event import Event
 from fleet.models.field_owners import FieldOwners
+from fleet.models.gpu import GpuHour, GpuScrape, NodeReading
 from fleet.models.hold import Hold
 from fleet.models.identity import Identity
 from fleet.models.journal import JournalEntry
@@ -31,6 +32,8 @@ __all__ = [
     "EndedPod",
     "Event",
     "FieldOwners",
+    "GpuHour",
+    "GpuScrape",
     "Grant",
     "Heartbeat",
     "Hold",
@@ -49,6 +52,7 @@ __all__ = [
     "NamespacePolicy",
     "Node",
     "NodeExclusion",
+    "NodeReading",
     "OidcIdentity",
     "Passkey",
     "Pod",

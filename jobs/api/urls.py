@@ -5,6 +5,7 @@ from rest_framework.routers import SimpleRouter
 
 from jobs.api.inspect.evictions import EvictionsView
 from jobs.api.inspect.explain import ExplainView
+from jobs.api.inspect.gpu_usage import ClusterUsesView, IdleJobsView, JobGpusView, JobUsesView, NodeUsesView
 from jobs.api.inspect.gpus import GpuMapView, GpuModelsView, NodeDevicesView
 from jobs.api.inspect.notices import NoticesView
 from jobs.api.inspect.whatif import WhatIfView
@@ -40,6 +41,10 @@ urlpatterns = [
     re_path("^gpus/?$", GpuModelsView.as_view(), name="gpus"),
     re_path("^gpus/(?P<name>[^/]+)/?$", GpuMapView.as_view(), name="gpu-map"),
     re_path("^gpus/(?P<name>[^/]+)/(?P<node>[^/]+)/?$", NodeDevicesView.as_view(), name="gpu-node"),
+    re_path("^gpu-usage/?$", ClusterUsesView.as_view(), name="gpu-usage"),
+    re_path("^gpu-usage/jobs/?$", JobUsesView.as_view(), name="gpu-usage-jobs"),
+    re_path("^gpu-usage/idle/?$", IdleJobsView.as_view(), name="gpu-usage-idle"),
+    re_path("^gpu-usage/clusters/(?P<name>[^/]+)/?$", NodeUsesView.as_view(), name="gpu-usage-cluster"),
     re_path("^attempts/?$", AttemptsView.as_view(), name="attempts"),
     re_path("^accounting/?$", AccountingView.as_view(), name="accounting"),
     re_path("^waits/?$", WaitsView.as_view(), name="waits"),
@@ -55,6 +60,7 @@ urlpatterns = [
     re_path("^jobs/bulk/?$", BulkView.as_view(), name="bulk"),
     re_path(f"^jobs/(?P<id>{UID})/explain/?$", ExplainView.as_view(), name="explain"),
     re_path(f"^jobs/(?P<id>{UID})/goodput/?$", JobGoodputView.as_view(), name="job-goodput"),
+    re_path(f"^jobs/(?P<id>{UID})/gpu-usage/?$", JobGpusView.as_view(), name="job-gpu-usage"),
     re_path(f"^jobs/(?P<id>{UID})/notices/?$", NoticesView.as_view(), name="job-notices"),
     re_path("^whatif/?$", WhatIfView.as_view(), name="whatif"),
     re_path("^quota/dry-run/?$", DryRunView.as_view(), name="quota-dry-run"),

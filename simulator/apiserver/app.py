@@ -10,11 +10,12 @@ from datetime import datetime
 from fleet.kube.requests.status import KubeError, not_found
 from fleet.kube.resources import PODS
 from fleet.kube.server import paths, reviews
+from fleet.kube.server import request as http
 from fleet.kube.server.app import Answer, Server
 from fleet.kube.server.kinds import History, Kind, Namespaces, Object
 from fleet.kube.server.request import Receive, Request, Scope, Send
 from fleet.kube.server.watching import Frame, Opening, WatchOptions
-from simulator.apiserver import accounts, metrics, pod_logs, pod_streams, watching
+from simulator.apiserver import accounts, gpu_metrics, metrics, pod_logs, pod_streams, watching
 from simulator.apiserver.accounts import Account, Tokens
 from simulator.apiserver.faults import Faults
 from simulator.apiserver.objects import rules
@@ -69,6 +70,7 @@ class Application(Server[Kind]):
         self.accept(token)
         self._inner_token = inner_token.encode()
         self._logs = logs
+        self._gpus = gpu_metrics.Exporters(store)
         for kind in metrics.measured(store) if measured else ():
             self.catalog.add(kind)
         self.stopped = asyncio.Event()
@@ -162,7 +164,12 @@ class Application(Server[Kind]):
         return None
 
     async def forward(self, scope: Scope, request: Request, receive: Receive, send: Send) -> bool:
-        """Streams into pods take the connection."""
+        """Streams into pods take the connection; exporters of GPU readings are reached through the server."""
+        if request.method == "GET" and (pod := gpu_metrics.exporter_of(request.path)):
+            target = paths.parse(pod, self.catalog)
+            self.authorize(self.authenticate(request), "get", target)
+            await http.answer(send, 200, self._gpus.text(self._current(target)), [])
+            return True
         if not pod_streams.is_wanted(request.path):
             return False
         user, target = self.authenticate(request), paths.parse(request.path, self.catalog)

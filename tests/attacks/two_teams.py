@@ -8,9 +8,11 @@ from typing import Any
 import yaml
 from django.utils import timezone
 
+from fleet.core import gpu_readings
+from fleet.core.gpu_readings import Reading
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.member.client import Access
-from fleet.models import AuditEntry, Cluster, Grant, Pod
+from fleet.models import AuditEntry, Cluster, Grant, NodeReading, Pod
 from fleet.services.auditing import audit
 from fleet.services.authorization import namespace_policies
 from fleet.services.members import member_clients
@@ -166,6 +168,11 @@ def add_pods(cluster: Cluster, job: Job) -> None:
     Pod.objects.create(
         name=f"{job.name}-master-0", uid="1", job_uid=job.uid, role="master", created_at=timezone.now(), **fields
     )
+    now = timezone.now()
+    since = (now - timedelta(hours=1)).isoformat()
+    gpu = Reading("0", utilization=0, namespace=job.namespace, pod=f"{job.name}-master-0", idle_since=since)
+    gpus = {"gpus": gpu_readings.stored([gpu]), "measured": 1, "idle_since": since}
+    NodeReading.objects.create(cluster=cluster, node="node", at=now + timedelta(days=1), **gpus)
 
 
 def claims_to_be_a_copy(cluster: Cluster) -> None:

@@ -12,6 +12,7 @@ from fleet.changes import events, journal
 from fleet.db import isolation
 from fleet.models import FieldOwners, Heartbeat, LoginCode, SigninLink, SpentState
 from fleet.services.auditing import audit_chain, audit_sinks
+from fleet.services.gpus import storing
 from fleet.services.logs import retention
 
 SILENT = timedelta(minutes=10)
@@ -41,6 +42,7 @@ def tidy(now: datetime) -> None:
         _forget_links,
         _forget_dead,
         retention.tidy,
+        storing.forget_readings,
     ):
         isolation.run(f"retention.{step.__name__}", [], partial(step, now))
 

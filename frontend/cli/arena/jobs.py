@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
-from frontend.cli import human, session
+from frontend.cli import gpu_use, human, session
 from frontend.cli.arena import reading, views
 from frontend.cli.arena.reading import Training
 from frontend.cli.arena.views import NONE, Instance
@@ -135,6 +135,9 @@ def print_top(run: Session, namespace: str, word: str) -> None:
     trainings.sort(key=lambda training: -training.gpus)
     headers = ["NAME", "STATUS", "TRAINER", "AGE", "GPU(Requested)", "GPU(Allocated)", "NODE"]
     rows = [_top(training, run) for training in trainings]
+    if uses := gpu_use.by_job(run.api):
+        headers.append("GPU(Util)")
+        rows = [[*row, uses.get(str(each.item["id"]), gpu_use.NONE)] for each, row in zip(trainings, rows, strict=True)]
     if not namespace:
         headers = ["NAMESPACE", *headers]
         rows = [[str(each.item["namespace"]), *row] for each, row in zip(trainings, rows, strict=True)]
@@ -152,11 +155,14 @@ def _top(training: Training, run: Session) -> list[str]:
 def print_top_of(run: Session, training: Training) -> None:
     """The GPUs of one job, pod by pod."""
     indices = device_indices(run.api, training)
+    gpus = gpu_use.read(run.api, session.job_path(training.item, "gpu-usage"), "gpus")
     headers = ["NAME", "STATUS", "GPU(Request)", "NODE", "GPU(DeviceIndex)", "GPU(DutyCycle)", "GPU_MEMORY(Used/Total)"]
-    rows = [
-        [pod.name, pod.status, str(pod.gpus), pod.node or NONE, indices.get(pod.name, NONE), NONE, NONE]
-        for pod in training.pods
-    ]
+    rows = []
+    for pod in training.pods:
+        own = [gpu for gpu in gpus if gpu["pod"] == pod.name]
+        numbers = indices.get(pod.name) or ",".join(gpu["gpu"] for gpu in own) or NONE
+        use = [gpu_use.mean(own), gpu_use.memory(own)] if own else [NONE, NONE]
+        rows.append([pod.name, pod.status, str(pod.gpus), pod.node or NONE, numbers, *use])
     _lines(run, [*_head(training, run), "", "Instances:", *views.ruled(headers, rows)])
 
 

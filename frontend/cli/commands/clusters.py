@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from frontend.cli import human, kinds, session
+from frontend.cli import gpu_use, human, kinds, session
 from frontend.cli.arena import jobs, reading
 from frontend.cli.client import Item, at
 from frontend.cli.commands import get, nodes, whatif
@@ -251,7 +251,10 @@ def top(
     context: typer.Context,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[node [NAME...]|job [NAME]]", help="Show nodes, or jobs, instead of clusters."),
+        typer.Argument(
+            metavar="[node [NAME...]|job [NAME]|idle]",
+            help="Show nodes, or jobs, or jobs that leave their GPUs idle, instead of clusters.",
+        ),
     ] = None,
     resource: Annotated[
         str, typer.Option(help="The resource to show of clusters. Default: GPUs of all kinds.", show_default=False)
@@ -274,6 +277,9 @@ def top(
             jobs.print_top_of(run, reading.one(run.api, words[1], namespace, trainer))
         else:
             jobs.print_top(run, "" if everywhere else namespace, trainer)
+        return
+    if words == ["idle"]:
+        gpu_use.print_idle(run)
         return
     if words:
         raise usage(f"cannot show {' '.join(words)!r}", "for example: convoy top node gpu-0 -d, convoy top job")

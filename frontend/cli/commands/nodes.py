@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from frontend.cli import human
+from frontend.cli import gpu_use, human
 from frontend.cli.arena import views
 from frontend.cli.client import Item, at
 from frontend.cli.problems import missing, usage
@@ -44,15 +44,19 @@ def _select(nodes: list[Item], names: Sequence[str], cluster: str, *, one_each: 
 
 
 def _print_table(run: Session, nodes: list[Item]) -> None:
+    uses = _utilizations(run, {node["cluster"] for node in nodes})
     several = len({node["cluster"] for node in nodes}) > 1
     modes = len({_mode(node) for node in nodes} - {"none"}) > 1
     headers = ["NAME", "IPADDRESS", "ROLE", "STATUS", "GPU(Total)", "GPU(Allocated)"]
     best_effort = any(map(_reclaimable, nodes))
-    headers += ["GPU(Reclaimable)"] * best_effort + ["GPU(Mode)"] * modes + ["CLUSTER"] * several
+    headers += (
+        ["GPU(Util)"] * bool(uses) + ["GPU(Reclaimable)"] * best_effort + ["GPU(Mode)"] * modes + ["CLUSTER"] * several
+    )
     rows = [
         [
             *(node["name"], node.get("address") or views.NONE, _role(node), _status(node)),
             *(str(node["gpus"]["allocatable"]), str(node["gpus"]["requested"])),
+            *[uses.get((node["cluster"], node["name"]), gpu_use.NONE)] * bool(uses),
             *[str(_reclaimable(node))] * best_effort,
             *([_mode(node)] * modes + [node["cluster"]] * several),
         ]
@@ -60,6 +64,15 @@ def _print_table(run: Session, nodes: list[Item]) -> None:
     ]
     for line in (*views.columns([headers, *rows]), RULE, "Allocated/Total GPUs In Cluster:", _share(nodes)):
         run.screen.line(line)
+
+
+def _utilizations(run: Session, clusters: set[str]) -> dict[tuple[str, str], str]:
+    """The mean over the GPUs of each node that is measured. Empty where none is."""
+    return {
+        (cluster, node["node"]): gpu_use.mean(node["gpus"])
+        for cluster in sorted(clusters)
+        for node in gpu_use.read(run.api, at("gpu-usage", "clusters", cluster), "nodes")
+    }
 
 
 def _reclaimable(node: Item) -> int:
@@ -101,6 +114,7 @@ def _print_page(run: Session, node: Item) -> None:
     headers = ["NAMESPACE", "JOB", "ROLE", "INDEX", "GPU(Requested)"]
     for line in views.ruled(headers, [_pod(pod) for pod in pods]):
         run.screen.line(line)
+    _print_use(run, cluster, name)
     _print_links(run, run.api.get(at("gpus", cluster, name)))
     run.screen.line()
     run.screen.line("GPU Summary:")
@@ -108,6 +122,19 @@ def _print_page(run: Session, node: Item) -> None:
     run.screen.line(f"  Allocated GPUs:  {node['gpus']['requested']}")
     if reclaimable := _reclaimable(node):
         run.screen.line(f"  Reclaimable GPUs: {reclaimable}, of best-effort pods")
+
+
+def _print_use(run: Session, cluster: str, name: str) -> None:
+    """What each GPU does, where that is measured."""
+    measured = gpu_use.read(run.api, at("gpu-usage", "clusters", cluster), "nodes")
+    gpus = [gpu for node in measured if node["node"] == name for gpu in node["gpus"]]
+    if not gpus:
+        return
+    headers = ["GPU", "UTIL", "MEMORY(Used/Total)", "POWER", "TEMPERATURE", "NAMESPACE", "POD"]
+    rows = [[gpu["gpu"], *gpu_use.cells(gpu), gpu["namespace"] or human.NONE, gpu["pod"] or human.NONE] for gpu in gpus]
+    run.screen.line()
+    run.screen.line("Use:")
+    run.screen.table(headers, rows, indent=2)
 
 
 def _pod(pod: Item) -> list[str]:

@@ -22,6 +22,7 @@ from fleet.services.authorization import access
 from fleet.services.operations import lease_requests
 from jobs.api.reports import accounting_metrics, queue_metrics
 from jobs.models import Job, Work
+from jobs.services.gpus import usage
 
 
 @require_safe
@@ -44,6 +45,7 @@ class Numbers(Collector):
         yield queue_metrics.pending()
         yield from queue_metrics.resources()
         yield from _amounts(clusters)
+        yield from _gpu_use()
         yield from _cycles()
         yield from accounting_metrics.families(clock.now())
 
@@ -108,6 +110,21 @@ def _amounts(clusters: Iterable[Cluster]) -> Iterator[Metric]:
         if cluster.last_heartbeat:
             silence.add_metric([cluster.name], (now - cluster.last_heartbeat).total_seconds())
     yield from (gpus, nodes, silence, circuits)
+
+
+def _gpu_use() -> Iterator[Metric]:
+    """A cluster without readings has no value, rather than 0."""
+    use = GaugeMetricFamily(
+        "convoy_gpu_utilization_ratio",
+        "Share of the time in which the GPUs of a member computed anything, the mean over those that are measured",
+        labels=["cluster"],
+    )
+    measured = GaugeMetricFamily("convoy_gpus_measured", "GPUs of a member with a recent reading", labels=["cluster"])
+    for cluster in usage.of_clusters(clock.now()):
+        measured.add_metric([cluster.cluster], cluster.measured)
+        if cluster.utilization is not None:
+            use.add_metric([cluster.cluster], cluster.utilization / 100)
+    yield from (use, measured)
 
 
 def _is_local(request: HttpRequest) -> bool:

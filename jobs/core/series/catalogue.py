@@ -16,6 +16,7 @@ class Metric(StrEnum):
     REQUESTED = "requested"
     UNREACHABLE = "unreachable"
     FREE = "free"
+    UTILIZATION = "utilization"
     CHARGED = "charged"
     BORROWED = "borrowed"
     LENT = "lent"
@@ -48,8 +49,9 @@ COUNTS = frozenset({Metric.STARTS, Metric.ENDS, Metric.PREEMPTIONS, Metric.FAILO
 """Happenings within a bucket, which add up; everything else is a mean over the bucket."""
 _OF_RUNS = frozenset({Metric.USED, Metric.HELD, *COUNTS})
 _OF_NODES = frozenset({Metric.CAPACITY, Metric.FREE})
-_OF_REACH = frozenset({Metric.REQUESTED, Metric.UNREACHABLE})
-"""With capacity and free: what pods ask for on nodes that can be used, and what nodes of clusters that are not ready have."""
+_OF_REACH = frozenset({Metric.REQUESTED, Metric.UNREACHABLE, Metric.UTILIZATION})
+"""With capacity and free: what pods ask for on nodes that can be used, what nodes of clusters that are not ready have, and how
+much (percent) the GPUs compute whose exporters are read."""
 _OF_QUOTA = frozenset({Metric.CHARGED, Metric.BORROWED, Metric.LENT, Metric.MIN, Metric.MAX})
 
 KEPT: Mapping[Dimension, frozenset[Metric]] = {

@@ -5,7 +5,7 @@ process has moved it: one that dies or is late writes all of a pass or nothing, 
 counted from runs is counted for all of the time since; what is only sampled is null for a time without passes.
 """
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
 
@@ -114,7 +114,7 @@ def _changes(heads: points.Heads, begin: int, until: int, *, is_last: bool) -> d
     changes: dict[Key, list[tuple[int, Value]]] = {
         key: list(each) for key, each in recount(runs.between(begin, until), begin, until).items()
     }
-    sampled = samples.take() if is_last else {}
+    sampled = samples.take(datetime.fromtimestamp(until, UTC)) if is_last else {}
     is_gap = until - begin > GAP_S
     for key in {*heads, *sampled}:
         if is_recountable(key):

@@ -5,13 +5,15 @@ In a fixed number of queries, each counted by the database: a fleet of 10,000 no
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
-from django.db.models import Count
+from django.db.models import Count, Sum
 from django.db.models.fields.json import KT
 
 from fleet.core import devices
 from fleet.core.prices import MODEL_LABELS
-from fleet.models import Cluster, Hold, Node
+from fleet.models import Cluster, Hold, Node, NodeReading
+from fleet.services.gpus import storing
 from jobs import snapshot
 from jobs.core.series.catalogue import Dimension, Key, Metric
 from quotas import queries
@@ -20,8 +22,22 @@ from quotas.services import usage
 Samples = dict[Key, float | None]
 
 
-def take() -> Samples:
-    return {**_supply(), **_quota(), **_waiting()}
+def take(now: datetime) -> Samples:
+    return {**_supply(), **_utilization(now), **_quota(), **_waiting()}
+
+
+def _utilization(now: datetime) -> Samples:
+    """Means in percent, of GPUs with a recent reading; nothing of a cluster without any."""
+    rows = NodeReading.objects.filter(at__gte=now - storing.freshness(), measured__gt=0).order_by()
+    sums = rows.values_list("cluster__name").annotate(Sum("utilization"), Sum("measured"))
+    samples: Samples = {}
+    total, count = 0.0, 0
+    for cluster, utilization, measured in sums:
+        samples[Key(Metric.UTILIZATION, Dimension.CLUSTER, cluster)] = round(utilization / measured, 1)
+        total, count = total + utilization, count + measured
+    if count:
+        samples[Key(Metric.UTILIZATION, Dimension.FLEET)] = round(total / count, 1)
+    return samples
 
 
 def _supply() -> Samples:

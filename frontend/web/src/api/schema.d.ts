@@ -592,6 +592,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/gpu-usage/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How much the GPUs of each cluster compute, and how its exporters were read last. */
+        get: operations["gpu_usage_by_cluster"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/gpu-usage/clusters/{name}/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What each GPU of a cluster does, as the exporters there measured it last. */
+        get: operations["gpu_usage_by_node"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/gpu-usage/idle/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Running jobs that leave GPUs idle, of all that the caller may read. What is not measured is not listed. */
+        get: operations["idle_gpus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/gpu-usage/jobs/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How much the GPUs of each job compute, of all jobs that the caller may read. */
+        get: operations["gpu_usage_by_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/gpus/": {
         parameters: {
             query?: never;
@@ -870,6 +938,23 @@ export interface paths {
          * @description What became of the time of each attempt of the job.
          */
         get: operations["job_goodput"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/gpu-usage/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What each GPU of the job's pods does, and did since they started. */
+        get: operations["job_gpu_usage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2698,6 +2783,30 @@ export interface components {
             /** @description decided for this cluster, not running yet */
             placed: number;
         };
+        ClusterUse: {
+            cluster: string;
+            /** @description GPUs whose utilisation is known now */
+            measured: number;
+            /**
+             * Format: double
+             * @description percent, the mean over them; null: not known
+             */
+            utilization: number | null;
+            /**
+             * Format: date-time
+             * @description when an exporter answered last
+             */
+            read_at: string | null;
+            /** @description that were found there */
+            exporters: number;
+            /** @description exporters that answered at the last reading */
+            answered: number;
+            /** @description why not all of them were read; empty: all were */
+            message: string;
+        };
+        ClusterUses: {
+            results: components["schemas"]["ClusterUse"][];
+        };
         /** @enum {string} */
         CodeEnum: "CopyUnreachable" | "CopyBeingStopped";
         ConfirmedRequest: {
@@ -3170,6 +3279,14 @@ export interface components {
             namespace: string;
             pod: string;
         };
+        GpuHistory: {
+            /** @description of the first value, in seconds since 1970 */
+            start: number;
+            /** @description seconds */
+            step: number;
+            /** @description of at most 64 GPUs */
+            lines: components["schemas"]["GpuLine"][];
+        };
         GpuHours: {
             /** @description empty: without a queue, a user or a model that is known */
             name: string;
@@ -3199,6 +3316,13 @@ export interface components {
             /** Format: date-time */
             end: string;
             results: components["schemas"]["GpuHours"][];
+        };
+        GpuLine: {
+            node: string;
+            gpu: string;
+            pod: string;
+            /** @description percent; null: not known */
+            values: (number | null)[];
         };
         GpuMap: {
             cluster: string;
@@ -3278,6 +3402,44 @@ export interface components {
             /** @default  */
             queue: string;
             gpus: number;
+        };
+        IdleJob: {
+            id: string;
+            kind: string;
+            /** @description the team */
+            namespace: string;
+            name: string;
+            queue: string;
+            cluster: string;
+            /** @description that the job has in all */
+            gpus: number;
+            idle_gpus: number;
+            /**
+             * Format: date-time
+             * @description of the GPU that has been idle the longest
+             */
+            since: string;
+            /**
+             * Format: double
+             * @description for which they have been idle, up to their last reading
+             */
+            readonly gpu_hours: number;
+        };
+        IdleJobs: {
+            /**
+             * Format: double
+             * @description for which a GPU is idle at least before its job is listed
+             */
+            minutes: number;
+            /**
+             * Format: double
+             * @description of utilisation up to which a GPU counts as idle
+             */
+            percent: number;
+            /** @description whether there are more than these */
+            is_cut: boolean;
+            /** @description what wastes most first */
+            results: components["schemas"]["IdleJob"][];
         };
         ImpersonationRequest: {
             /** @description whether the member is asked in the names of persons, so that its own RBAC and audit see them */
@@ -3579,6 +3741,51 @@ export interface components {
             attempts: components["schemas"]["AttemptGoodput"][];
             total: components["schemas"]["Times"];
         };
+        JobGpu: {
+            /** @description its number on the node; of an instance such as 3/7 */
+            gpu: string;
+            uuid: string;
+            model: string;
+            /**
+             * Format: double
+             * @description percent
+             */
+            utilization: number | null;
+            /**
+             * Format: double
+             * @description MiB
+             */
+            memory_used: number | null;
+            /**
+             * Format: double
+             * @description MiB
+             */
+            memory_total: number | null;
+            /**
+             * Format: double
+             * @description W
+             */
+            power: number | null;
+            /**
+             * Format: double
+             * @description degrees Celsius
+             */
+            temperature: number | null;
+            /** @description since when it is allocated and idle; null: it is not */
+            readonly idle_since: string | null;
+            cluster: string;
+            node: string;
+            /** Format: date-time */
+            at: string;
+            pod: string;
+            role: string;
+            index: number;
+        };
+        JobGpus: {
+            /** @description that its pods have and of which a reading is known */
+            gpus: components["schemas"]["JobGpu"][];
+            history: components["schemas"]["GpuHistory"];
+        };
         JobName: {
             /** Format: uuid */
             id: string;
@@ -3596,6 +3803,31 @@ export interface components {
             };
             /** @description whether the reader may suspend it */
             readonly allowed: boolean;
+        };
+        JobUse: {
+            id: string;
+            namespace: string;
+            name: string;
+            /** @description of which there are readings */
+            gpus: number;
+            /**
+             * Format: double
+             * @description percent, the mean over them; null: not known
+             */
+            utilization: number | null;
+            /**
+             * Format: double
+             * @description MiB
+             */
+            memory_used: number;
+            /**
+             * Format: double
+             * @description W
+             */
+            power: number;
+        };
+        JobUses: {
+            results: components["schemas"]["JobUse"][];
         };
         JoinRequest: {
             name: string;
@@ -3908,6 +4140,47 @@ export interface components {
             readonly until: string;
             readonly by: string;
         };
+        /** @description Names are empty for a job of a namespace that the caller may not read, and where no job has it. */
+        NodeGpu: {
+            /** @description its number on the node; of an instance such as 3/7 */
+            gpu: string;
+            uuid: string;
+            model: string;
+            /**
+             * Format: double
+             * @description percent
+             */
+            utilization: number | null;
+            /**
+             * Format: double
+             * @description MiB
+             */
+            memory_used: number | null;
+            /**
+             * Format: double
+             * @description MiB
+             */
+            memory_total: number | null;
+            /**
+             * Format: double
+             * @description W
+             */
+            power: number | null;
+            /**
+             * Format: double
+             * @description degrees Celsius
+             */
+            temperature: number | null;
+            /** @description since when it is allocated and idle; null: it is not */
+            readonly idle_since: string | null;
+            /** @description of the job */
+            readonly id: string;
+            /** @default  */
+            namespace: string;
+            /** @default  */
+            name: string;
+            readonly pod: string;
+        };
         /** @description GPUs and other accelerators of a node, of all resources together. */
         NodeGpuAmount: {
             readonly allocatable: number;
@@ -3968,6 +4241,20 @@ export interface components {
              * @description of the weights of all siblings; null: they have none
              */
             entitled: number | null;
+        };
+        NodeUse: {
+            node: string;
+            /**
+             * Format: date-time
+             * @description when it was measured
+             */
+            at: string;
+            gpus: components["schemas"]["NodeGpu"][];
+        };
+        NodeUses: {
+            cluster: string;
+            /** @description those whose readings are not too old */
+            nodes: components["schemas"]["NodeUse"][];
         };
         Notice: {
             attempt: number;
@@ -6606,6 +6893,84 @@ export interface operations {
             };
         };
     };
+    gpu_usage_by_cluster: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClusterUses"];
+                };
+            };
+        };
+    };
+    gpu_usage_by_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeUses"];
+                };
+            };
+        };
+    };
+    idle_gpus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdleJobs"];
+                };
+            };
+        };
+    };
+    gpu_usage_by_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobUses"];
+                };
+            };
+        };
+    };
     gpus_by_model: {
         parameters: {
             query?: never;
@@ -7064,6 +7429,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobGoodput"];
+                };
+            };
+        };
+    };
+    job_gpu_usage: {
+        parameters: {
+            query?: {
+                /** @description of the history, 1 to 72; default: 1 */
+                hours?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobGpus"];
                 };
             };
         };
@@ -8455,7 +8844,7 @@ export interface operations {
                 by?: "cluster" | "fleet" | "model" | "queue" | "team";
                 /** @description ISO 8601 with a time zone; default: an hour before `to` */
                 from?: string;
-                /** @description one or more, separated by commas; by fleet: capacity, ends, failovers, free, held, preemptions, requested, starts, unreachable, used, waiting; by cluster: capacity, ends, failovers, free, held, preemptions, requested, starts, unreachable, used; by model: capacity, free, used; by queue: borrowed, charged, ends, failovers, held, lent, max, min, preemptions, starts, used, waiting; by team: ends, failovers, held, preemptions, starts, used, waiting */
+                /** @description one or more, separated by commas; by fleet: capacity, ends, failovers, free, held, preemptions, requested, starts, unreachable, used, utilization, waiting; by cluster: capacity, ends, failovers, free, held, preemptions, requested, starts, unreachable, used, utilization; by model: capacity, free, used; by queue: borrowed, charged, ends, failovers, held, lent, max, min, preemptions, starts, used, waiting; by team: ends, failovers, held, preemptions, starts, used, waiting */
                 metric: string;
                 /** @description of one; otherwise of all that the caller may see */
                 name?: string;

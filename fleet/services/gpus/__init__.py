@@ -1,0 +1,1 @@
+"""What GPUs of members do: reads their exporters, keeps what they print, and answers what is known of them."""
