@@ -154,6 +154,11 @@ class Attempt(models.Model):
     facts_of = models.JSONField(null=True, blank=True)
     """A digest of the UIDs of the pods that had failed at the last look."""
 
+    left_at = models.DateTimeField(null=True, blank=True)
+    """When the job left it last because its cluster was lost, although it went on there afterwards; null: it never did."""
+    returned_at = models.DateTimeField(null=True, blank=True)
+    """When it went on there; null: it never did."""
+
     incident = models.ForeignKey(
         "jobs.Incident", null=True, blank=True, on_delete=models.SET_NULL, related_name="attempts", db_index=False
     )
@@ -177,6 +182,11 @@ class Attempt(models.Model):
             ),
             models.Index(
                 fields=["facts_due_at"], condition=models.Q(facts_due_at__isnull=False), name="attempts_to_follow"
+            ),
+            models.Index(
+                fields=["cluster_name", "returned_at"],
+                condition=models.Q(returned_at__isnull=False),
+                name="attempts_returned",
             ),
             models.Index(fields=["incident"], condition=models.Q(incident__isnull=False), name="attempts_of_incident"),
             models.Index(

@@ -23,6 +23,8 @@ class UsageSpan(models.Model):
     reason = models.CharField(max_length=64, blank=True, db_default="")
     """Code of the job's reason while it waited; empty: an attempt, or the code was not kept yet."""
     namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253, blank=True, db_default="")
+    """Of the job; empty: it was not kept yet."""
     user = models.CharField(max_length=150, blank=True)
     leaf = models.CharField(max_length=700, blank=True)
     cluster = models.CharField(max_length=63, blank=True)

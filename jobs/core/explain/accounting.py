@@ -38,6 +38,8 @@ class Span:
     price: float | None
     reason: str = ""
     """Code of the job's reason while it waited; empty: it did not, or the code was not kept yet."""
+    name: str = ""
+    """Of the job; empty: it was not kept yet."""
 
 
 @dataclass(slots=True)

@@ -30,6 +30,8 @@ class What(StrEnum):
     """The job's next attempt was placed."""
     RUNNING = "Running"
     """All pods of the next attempt run."""
+    RETURNED = "Returned"
+    """The cluster recovered before the job was placed elsewhere: the attempt that it had left goes on."""
     CAUSE_OVER = "CauseOver"
     EXPECTED = "LeavesAt"
     """Until when the job stays, unless the cause is over before."""
@@ -113,13 +115,26 @@ class Staying:
 
 
 @dataclass(frozen=True, slots=True)
+class Returned:
+    """An attempt that the job had left in an outage, and that went on when the cluster had recovered."""
+
+    job: str
+    namespace: str
+    name: str
+    attempt: int
+    left_at: datetime
+    returned_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Story:
     facts: Facts
     now: datetime
     affected: Sequence[Affected] = ()
     staying: Sequence[Staying] = ()
+    returned: Sequence[Returned] = ()
     is_cut: bool = False
-    """Whether there are more attempts, or more jobs that stay, than are listed."""
+    """Whether there are more attempts, more that went on, or more jobs that stay, than are listed."""
     other_jobs: int = 0
     """Jobs of namespaces that the reader may not see."""
 
@@ -201,5 +216,9 @@ def _happened(story: Story) -> Iterator[Step]:
             yield Step(each.next_placed_at, What.PLACED, *about, each.next_cluster, each.next_attempt)
         if each.back_at:
             yield Step(each.back_at, What.RUNNING, *about, each.next_cluster, each.next_attempt)
+    for back in story.returned:
+        left = (back.job, back.namespace, back.name, facts.cluster, back.attempt)
+        yield Step(back.left_at, What.LEFT, *left)
+        yield Step(back.returned_at, What.RETURNED, *left)
     if facts.over_at:
         yield Step(facts.over_at, What.CAUSE_OVER, cluster=facts.cluster)

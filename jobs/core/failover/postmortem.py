@@ -56,6 +56,8 @@ def _head(story: Story) -> Iterator[str]:
     if facts.message:
         yield f"- Signal: {_plain(facts.message)}"
     yield f"- Jobs stopped: {len({each.job for each in story.affected})}, of which {len(story.waiting)} wait"
+    if story.returned:
+        yield f"- Jobs that were to move and went on there: {len({each.job for each in story.returned})}"
     if story.other_jobs:
         yield f"- Jobs of namespaces that you may not see: {story.other_jobs}"
     yield f"- GPU-minutes not used while jobs were stopped: {story.gpu_minutes_stopped:.1f}"
@@ -85,6 +87,7 @@ def _sentence(step: Step, story: Story) -> str:
         What.LEFT: f"{job} ends attempt {step.attempt} on {cluster}{message}",
         What.PLACED: f"{job} is placed on {cluster} as attempt {step.attempt}",
         What.RUNNING: f"{job} runs again on {cluster}",
+        What.RETURNED: f"{job} goes on on {cluster} as attempt {step.attempt}, which still ran",
         What.CAUSE_OVER: f"{cluster} is Ready again" if story.facts.reason else "nothing more has followed",
         What.EXPECTED: f"{job} leaves {cluster}, unless it is Ready again before",
     }[step.what]

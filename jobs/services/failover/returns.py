@@ -138,7 +138,8 @@ def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
     event = JobEvent.RETURNED_RUNNING if attempt.started_at else JobEvent.RETURNED
     if not transitions.move_jobs(rows, event, cluster_id=work.cluster_id, reason=None):
         return False
-    Attempt.objects.filter(pk=attempt.pk).update(ended_at=None, outcome="", message="", **Attempt.NO_FAILURE)
+    times = {"left_at": attempt.ended_at, "returned_at": now} if attempt.outcome == Outcome.LOST else {}
+    Attempt.objects.filter(pk=attempt.pk).update(ended_at=None, outcome="", message="", **times, **Attempt.NO_FAILURE)
     job.refresh_from_db()
     if succeeded:
         # Nothing is left to stop. The copy is kept so that its logs can be read.

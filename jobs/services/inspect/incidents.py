@@ -13,7 +13,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from fleet.models import Cluster
 from jobs import queries
-from jobs.core.failover.incident_story import Affected, Facts, Stage, Staying, Story, loss_of, stage
+from jobs.core.failover.incident_story import Affected, Facts, Returned, Stage, Staying, Story, loss_of, stage
 from jobs.core.failover.incidents import OF_JOB, OUTAGES, IncidentKind
 from jobs.models import Attempt, Incident, Job, Notice
 from jobs.services.failover import returns
@@ -101,12 +101,14 @@ def story(incident: Incident, namespaces: Namespaces, now: datetime) -> Story:
     rows = Attempt.objects.filter(_is_seen(namespaces), incident=incident).select_related("job")
     ended = list(rows.only(*_FIELDS).order_by("ended_at", "pk")[: MOST + 1])
     staying = _staying(incident, namespaces)
+    returned = _returned(incident, namespaces)
     return Story(
         facts=_facts(incident),
         now=now,
         affected=_affected(incident, ended[:MOST], now),
         staying=staying[:MOST],
-        is_cut=len(ended) > MOST or len(staying) > MOST,
+        returned=returned[:MOST],
+        is_cut=max(len(ended), len(staying), len(returned)) > MOST,
         other_jobs=_counts([incident], namespaces).get(incident.pk, Counts()).other_jobs,
     )
 
@@ -189,6 +191,23 @@ def _saved_steps(ended: Sequence[Attempt]) -> Mapping[tuple[int, int], int]:
     for job, attempt, step in rows.order_by("saved_step").values_list("job", "attempt", "saved_step"):
         saved[job, attempt] = step or 0
     return saved
+
+
+def _returned(incident: Incident, namespaces: Namespaces) -> list[Returned]:
+    """The attempts that jobs left in this outage and that went on. Of an attempt only the latest outage is known."""
+    if incident.kind not in OUTAGES:
+        return []
+    rows = Attempt.objects.filter(
+        _is_seen(namespaces),
+        cluster_name=incident.cluster_name,
+        returned_at__gte=incident.began_at,
+        left_at__gte=incident.began_at,
+    )
+    if incident.over_at is not None:
+        rows = rows.filter(left_at__lte=incident.over_at)
+    columns = ("job__uid", "job__namespace", "job__name", "number", "left_at", "returned_at")
+    found = rows.order_by("returned_at", "pk").values_list(*columns)[: MOST + 1]
+    return [Returned(str(uid), *about) for uid, *about in found]
 
 
 def _staying(incident: Incident, namespaces: Namespaces) -> list[Staying]:

@@ -69,7 +69,7 @@ def read(
     bounds = periods.milliseconds(begin), periods.milliseconds(until)
     sums = goodput.add_up(cut, *bounds, _NAMES[by], _FAILURES.get(by, _NAMES[by]))
     if by is Owner.JOB:
-        sums = _named(sums)
+        sums = _named(sums, {span.job: f"{span.namespace}/{span.name}" for span in spans if span.name})
     ran = sum(_overlap(each, *bounds) for each in cut if each.part in goodput.RUNNING)
     exposed = {Owner.CLASS: ran, Owner.NODE: bounds[1] - bounds[0]}.get(by)
     rows = [(name, times, _mtbf(times, exposed)) for name, times in sums.items()]
@@ -154,10 +154,9 @@ def _pauses(spans: Sequence[Span], now: datetime) -> dict[Key, Pauses]:
     return {key: Pauses(tuple(hung.get(key, ())), saving.get(key, 0)) for key in {*hung, *saving}}
 
 
-def _named(sums: Mapping[str, Times]) -> dict[str, Times]:
-    """Jobs by namespace and name; those that are deleted by their uid."""
-    names: dict[str, str] = {}
-    for uids in _some(sorted(sums)):
+def _named(sums: Mapping[str, Times], names: dict[str, str]) -> dict[str, Times]:
+    """Jobs by namespace and name, as their spans have it; deleted ones of which it was not kept by their uid."""
+    for uids in _some(sorted(sums.keys() - names)):
         for uid, namespace, name in Job.objects.filter(uid__in=uids).values_list("uid", "namespace", "name"):
             names[str(uid)] = f"{namespace}/{name}"
     # Jobs of two kinds may have one name.

@@ -60,7 +60,8 @@ def test_it_adopts_the_copy_that_runs_on_when_its_member_reports_it(policy):
     books.report("llama", "Running")
     job = books.job("llama")
     assert (job.state, job.attempt, str(job.cluster), job.reason) == ("Running", 1, "north", None)
-    assert works() == {1: "Applied"} and Attempt.objects.get().outcome == ""
+    attempt = Attempt.objects.get()
+    assert works() == {1: "Applied"} and attempt.outcome == "" and attempt.left_at and attempt.returned_at
     assert Event.objects.filter(reason="StaysOnCluster").count() == 1
 
 

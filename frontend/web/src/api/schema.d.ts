@@ -5913,11 +5913,12 @@ export interface components {
          *     * `Left` - LEFT
          *     * `Placed` - PLACED
          *     * `Running` - RUNNING
+         *     * `Returned` - RETURNED
          *     * `CauseOver` - CAUSE_OVER
          *     * `LeavesAt` - EXPECTED
          * @enum {string}
          */
-        WhatEnum: "Signal" | "Declared" | "Left" | "Placed" | "Running" | "CauseOver" | "LeavesAt";
+        WhatEnum: "Signal" | "Declared" | "Left" | "Placed" | "Running" | "Returned" | "CauseOver" | "LeavesAt";
         /** @description Counts are of the whole fleet; jobs are listed only in the namespaces the caller may read. */
         WhatIf: {
             differences: components["schemas"]["StandsOtherwise"][];

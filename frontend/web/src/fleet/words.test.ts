@@ -75,4 +75,5 @@ test.each([
 
 test('writes amounts of GPUs as people do', () => {
   expect(polished('asks for 1 nvidia.com/gpu of 12 nvidia.com/gpu')).toBe('Asks for 1 GPU of 12 GPUs');
+  expect(polished('https://10.0.0.1:6443 cannot be reached')).toBe('https://10.0.0.1:6443 cannot be reached');
 });

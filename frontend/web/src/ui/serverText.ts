@@ -1,10 +1,10 @@
-/** A sentence of the server as an English reader meets it: a capital first, "8 GPUs" for `8 nvidia.com/gpu`. Pure. */
+/** A sentence of the server as an English reader meets it: a capital first, but in an address; "8 GPUs" for `8 nvidia.com/gpu`. Pure. */
 
 const AMOUNT = /\b(\d+) [a-z0-9.-]+\/(gpu|npu|dcu|xpu|tpu|gaudi|neuron)\b/gi;
 
 export function polished(text: string): string {
   const plain = text.replace(AMOUNT, (_, count: string, unit: string) => `${count} ${unit.toUpperCase()}${count === '1' ? '' : 's'}`);
-  return plain.charAt(0).toUpperCase() + plain.slice(1);
+  return /^\w+:\/\//.test(plain) ? plain : plain.charAt(0).toUpperCase() + plain.slice(1);
 }
 
 type Refusal = 'invalid' | 'signedOut' | 'forbidden' | 'missing' | 'conflict' | 'busy' | 'away' | 'failed';

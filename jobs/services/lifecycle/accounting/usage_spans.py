@@ -31,8 +31,8 @@ _KEPT = timedelta(days=800)
 _BATCH = 200
 _CHUNK = 500
 _JOB = (
-    "pk", "uid", "namespace", "submitted_by", "leaf", "gpus", "created_at", "finished_at", "waited", "waited_codes", "kind",
-    "manifest__metadata__annotations", "status__conditions",
+    "pk", "uid", "namespace", "name", "submitted_by", "leaf", "gpus", "created_at", "finished_at", "waited", "waited_codes",
+    "kind", "manifest__metadata__annotations", "status__conditions",
 )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def appended_before(jobs: Sequence[str], at: datetime) -> Iterator[Span]:
 
 def _read(rows: QuerySet[UsageSpan]) -> Iterator[Span]:
     columns = ("job_uid", "number", "kind", "begin", "end", "gpus", "outcome")
-    about = ("namespace", "user", "leaf", "cluster", "model", "price", "reason")
+    about = ("namespace", "user", "leaf", "cluster", "model", "price", "reason", "name")
     for uid, number, kind, since, until, *rest in rows.order_by().values_list(*columns, *about).iterator(5000):
         yield Span(str(uid), number, kind, _ms(since), _ms(until), *rest)
 
@@ -138,7 +138,7 @@ def _append(jobs: QuerySet[Job], now: datetime) -> None:
         UsageSpan(
             job_uid=span.job, number=span.number, kind=span.kind, begin=_at(span.begin), end=_at(span.end), gpus=span.gpus,
             outcome=span.outcome, namespace=span.namespace, user=span.user, leaf=span.leaf, cluster=span.cluster,
-            model=span.model, price=span.price, reason=span.reason,
+            model=span.model, price=span.price, reason=span.reason, name=span.name,
         )
         for span in derive(jobs, now)
     ]  # fmt: skip
@@ -163,7 +163,8 @@ def _of_attempt(
     started = min(attempt.started_at or ended, ended)
     ready = min(max(pods_at or started, attempt.placed_at), started)
     model, price = clusters.get(attempt.cluster_name, ("", None))
-    about = (job["namespace"], job["submitted_by"], attempt.leaf or job["leaf"], attempt.cluster_name, model, price)
+    leaf = attempt.leaf or job["leaf"]
+    about = (job["namespace"], job["submitted_by"], leaf, attempt.cluster_name, model, price, "", job["name"])
     sizes = [*(attempt.sizes or ()), (_ms(ended), job["gpus"] if attempt.gpus is None else attempt.gpus)]
     bounds = [(Owner.MEMBER.value, attempt.placed_at, ready), (Owner.IMAGE.value, ready, started)]
     if saved is None:
@@ -216,7 +217,7 @@ def _of_waiting(job: Mapping[str, Any], attempts: Sequence[Attempt], now: dateti
         for code, since, until in waited_codes.split(each, job["waited_codes"], runs):
             begin, end = _ms(since), _ms(until)
             if begin < end:
-                yield Span(str(job["uid"]), 0, each.owner, begin, end, job["gpus"], *about, code)
+                yield Span(str(job["uid"]), 0, each.owner, begin, end, job["gpus"], *about, code, job["name"])
 
 
 def _clusters() -> Clusters:

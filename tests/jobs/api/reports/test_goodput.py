@@ -8,7 +8,8 @@ import pytest
 
 from fleet.models import Cluster
 from jobs.core.failover.rules import Outcome
-from jobs.models import Attempt, Hang, Job, Notice, Pace
+from jobs.models import Attempt, Hang, Job, Notice, Pace, UsageSpan
+from jobs.services.lifecycle.accounting import usage_spans
 from tests.jobs.services.series.builders import a_run, moment
 from tests.support.books import a_cluster
 
@@ -63,6 +64,16 @@ def test_it_says_which_class_which_node_and_which_job_cost_the_gpu_hours(as_admi
     assert (
         asked(as_admin, by="model")["H100"]["mtbf_hours"] == asked(as_admin, by="cluster")["north"]["mtbf_hours"] == 5
     )
+
+
+def test_a_deleted_job_keeps_its_name(as_admin, restarted):
+    now = moment(PAST + 7 * HOUR)
+    usage_spans.keep(restarted, now)
+    title = f"{restarted.namespace}/{restarted.name}"
+    restarted.delete()
+    assert list(asked(as_admin, by="job")) == [title]
+    UsageSpan.objects.update(name="")
+    assert list(asked(as_admin, by="job")) == [str(restarted.uid)]
 
 
 def test_it_says_of_each_attempt_of_a_job_what_became_of_its_time(as_admin, restarted):

@@ -69,6 +69,25 @@ def test_a_story_has_its_steps_in_order_and_a_post_mortem_to_keep(as_admin):
     assert b"# north did not answer" in answer.content and b"vision/llama" in answer.content
 
 
+def test_a_job_that_left_and_went_on_when_its_cluster_recovered_is_in_the_story():
+    outage()
+    stayed = {"outcome": "", "cause": "", "message": "", "ended_at": None}
+    failed("llama", **stayed, left_at=NOW, returned_at=NOW + MINUTE)
+    failed("bert", **stayed, left_at=NOW - 9 * MINUTE, returned_at=NOW - 8 * MINUTE)
+    failed("theirs", "speech", **stayed, left_at=NOW, returned_at=NOW + MINUTE)
+    Cluster.objects.update(state="Ready", failing_since=None)
+    incidents.run(NOW + 2 * MINUTE)
+    reader = client_of(person("ada", ("viewer", "vision")))
+    (row,) = listed(reader)
+    told = reader.get(f"/api/v1/incidents/{row['id']}/").json()
+    steps = [(step["what"], (step["job"] or {}).get("name")) for step in told["steps"]]
+    assert steps == [
+        ("Signal", None), ("Declared", None), ("Left", "llama"), ("Returned", "llama"), ("CauseOver", None)
+    ]  # fmt: skip
+    written = reader.get(f"/api/v1/incidents/{row['id']}/postmortem/").content.decode()
+    assert "- Jobs that were to move and went on there: 1" in written and "goes on on north as attempt 1" in written
+
+
 def test_a_reader_of_one_namespace_sees_outages_and_only_what_hit_its_jobs():
     outage()
     failed("ours", "vision")
