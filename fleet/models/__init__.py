@@ -18,7 +18,7 @@ from fleet.models.node import Node
 from fleet.models.node_exclusion import NodeExclusion
 from fleet.models.passkey import Passkey
 from fleet.models.pod import Pod
-from fleet.models.process import Heartbeat, Lease, LeaseRequests
+from fleet.models.process import ClockReading, ClockStep, Heartbeat, Lease, LeaseRequests
 from fleet.models.saved_view import SavedView
 from fleet.models.second_factor import RecoveryCode, SecondFactor
 from fleet.models.sign_in import LoginCode, OidcIdentity, SpentState
@@ -28,6 +28,8 @@ __all__ = [
     "AuditChain",
     "AuditEntry",
     "AuditSink",
+    "ClockReading",
+    "ClockStep",
     "Cluster",
     "EndedPod",
     "Event",

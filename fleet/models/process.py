@@ -39,3 +39,20 @@ class LeaseRequests(models.Model):
     """Since when requests have waited without a run being completed; null: none waits."""
     completed_at = models.DateTimeField(null=True)
     """When a run was last completed without an error."""
+
+
+class ClockReading(models.Model):
+    """What the shared clock last showed: one row, written by the sweep, so that a step of the clock is seen."""
+
+    at = models.DateTimeField()
+    stepped = models.DurationField()
+    """How far the clock has stepped in all: without that it would be at a time that never jumps."""
+
+
+class ClockStep(models.Model):
+    """A step of the shared clock, by which no duration counts as passed (`fleet.core.clock_steps`)."""
+
+    before = models.DateTimeField()
+    after = models.DateTimeField()
+    by = models.DurationField()
+    noted_at = models.DateTimeField()

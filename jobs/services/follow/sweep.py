@@ -4,6 +4,7 @@ It calls the same services as the tasks, and these are idempotent. `Sweeper` ski
 pass before found nothing that depends on the time, and the journal has not grown since.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from fleet.changes import events, journal
 from fleet.db import isolation
 from fleet.models import Cluster, Namespace
 from fleet.services.clusters import circuits, node_exclusions
+from fleet.services.operations.clock_steps import StepDetector
 from fleet.services.operations.exclusive import exclusive
 from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
@@ -102,7 +104,8 @@ class Sweeper:
     longest_pause = timedelta(seconds=30)
     """A pass is made at least this often, because a change may have been written without a journal entry."""
 
-    def __init__(self) -> None:
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic, self._steps = monotonic, StepDetector()
         self._version = -1
         """The journal's version at the last pass that left nothing to do later; -1 if the last pass did."""
         self._swept_at = datetime.min.replace(tzinfo=UTC)
@@ -120,6 +123,7 @@ class Sweeper:
         with alone(now) as is_ours:
             if not is_ours:
                 return False
+            self._steps.look(now, self._monotonic())
             run(now)
             self._follow_quotas()
         if is_settled and journal.tip() == version and not _waits_for_the_clock():

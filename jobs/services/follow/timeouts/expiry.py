@@ -10,6 +10,7 @@ from functools import partial
 from fleet.db import isolation
 from fleet.db.durations import later_by
 from fleet.errors import Conflict
+from fleet.services.operations import clock_steps
 from jobs.models import Job
 from jobs.services.submission.changes import actions
 
@@ -20,7 +21,8 @@ _DELETED_PER_PASS = 200
 def run(now: datetime) -> int:
     """Deletes the finished jobs that are due, and returns how many."""
     finished = Job.objects.filter(state__in=Job.FINISHED, ttl_s__isnull=False, deleting_at__isnull=True)
-    due = finished.alias(until=later_by("finished_at", "ttl_s")).filter(until__lte=now).order_by()
+    due = finished.alias(until=later_by("finished_at", "ttl_s"))
+    due = due.filter(clock_steps.elapsed(now).due("finished_at", "until")).order_by()
     return sum(isolation.each("expiry", due[:_DELETED_PER_PASS], partial(_delete, now=now), now))
 
 

@@ -13,6 +13,8 @@ from django.db.models import Max, Q, QuerySet
 
 from fleet.db import isolation
 from fleet.db.durations import later_by
+from fleet.services.operations import clock_steps
+from fleet.services.operations.clock_steps import Elapsed
 from jobs import snapshot
 from jobs.core.life.jobs import JobEvent
 from jobs.core.reasons import Code, Reason
@@ -28,11 +30,12 @@ from quotas.core.trees.durations import format_duration
 def run(now: datetime) -> int:
     """Ends the jobs that are due, and returns how many."""
     timeouts = leaves_by(snapshot.tree_in_force()[0], max_runtime=False)
+    passed = clock_steps.elapsed(now)
     waiting = _waiting().alias(until=later_by("queued_at", "max_wait_s"))
-    due = Q(max_wait_s__isnull=False, until__lte=now)
+    due = Q(max_wait_s__isnull=False) & passed.due("queued_at", "until")
     for timeout, leaves in timeouts.items():
-        due |= Q(leaf__in=leaves, queued_at__lte=now - timeout)
-    return sum(isolation.each("follow.max_wait", waiting.filter(due), lambda job: _end(job, timeouts, now), now))
+        due |= Q(leaf__in=leaves) & passed.over("queued_at", timeout)
+    return sum(isolation.each("follow.max_wait", waiting.filter(due), lambda job: _end(job, timeouts, passed), now))
 
 
 def _waiting() -> QuerySet[Job]:
@@ -43,12 +46,13 @@ def _waiting() -> QuerySet[Job]:
 
 
 @transaction.atomic
-def _end(job: Job, timeouts: Mapping[timedelta, list[str]], now: datetime) -> bool:
+def _end(job: Job, timeouts: Mapping[timedelta, list[str]], passed: Elapsed) -> bool:
+    now = passed.now
     if not lock_jobs(_waiting().filter(pk=job.pk)):
         return False
     job.refresh_from_db()
     limit, words = min(_limits(job, timeouts), default=(None, ""))
-    if limit is None or now - _waits_since(job) < limit:
+    if limit is None or min(map(passed.since, _waits_since(job))) < limit:
         return False
     before = (job.reason or {}).get("message", "")
     message = f"waited {words}; the last reason: {before}"
@@ -74,11 +78,11 @@ def _limits(job: Job, timeouts: Mapping[timedelta, list[str]]) -> Iterator[tuple
             yield timeout, f"{format_duration(timeout)} for quota and room, the queue-timeout of its queue {job.leaf}"
 
 
-def _waits_since(job: Job) -> datetime:
-    """When it began to wait the last time: it was submitted or resumed, the jobs before it or its attempt ended, or its pods
-    had left.
+def _waits_since(job: Job) -> list[datetime]:
+    """After the last of these it began to wait: it was submitted or resumed, the jobs before it or its attempt ended, or its
+    pods had left.
     """
     ended = job.attempts.aggregate(last=Max("ended_at"))["last"]
     left = (job.reclaim or {}).get("until")
     moments = (job.queued_at, dependencies.met_at(job), ended, datetime.fromisoformat(left) if left else None)
-    return max(moment for moment in moments if moment is not None)
+    return [moment for moment in moments if moment is not None]

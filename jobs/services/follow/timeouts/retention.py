@@ -19,6 +19,8 @@ from fleet.db import isolation
 from fleet.errors import Conflict
 from fleet.models import AuditEntry, Hold, Pod
 from fleet.services.auditing import audit
+from fleet.services.operations import clock_steps
+from fleet.services.operations.clock_steps import Elapsed
 from jobs import snapshot
 from jobs.models import Job, Work
 from jobs.services.submission.changes import actions
@@ -34,7 +36,7 @@ def run(now: datetime) -> int:
     """Deletes up to `BATCH` jobs, those that ended first; returns how many."""
     keep = timedelta(seconds=settings.CONVOY_RETENTION.finished_jobs_s)
     ended_before = min(now - keep, snapshot.failures_count_since(now))
-    jobs = list(_due(ended_before)[:BATCH])
+    jobs = list(_due(clock_steps.elapsed(now), now - ended_before)[:BATCH])
     if not jobs:
         return 0
     line = _begin(ended_before)
@@ -45,10 +47,10 @@ def run(now: datetime) -> int:
     return deleted
 
 
-def _due(ended_before: datetime) -> QuerySet[Job]:
+def _due(passed: Elapsed, keep: timedelta) -> QuerySet[Job]:
     own = {"job_uid": OuterRef("uid")}
     finished = Job.objects.filter(
-        state__in=Job.FINISHED, finished_at__lte=ended_before, ttl_s=None, charge__isnull=True
+        passed.over("finished_at", keep), state__in=Job.FINISHED, ttl_s=None, charge__isnull=True
     )
     return finished.filter(
         ~Exists(Work.objects.filter(**own).exclude(state__in=_OVER)),

@@ -12,6 +12,8 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from fleet.db import isolation
+from fleet.services.operations import clock_steps
+from fleet.services.operations.clock_steps import Elapsed
 from jobs import snapshot
 from jobs.core.failover.rules import Outcome
 from jobs.core.life.jobs import JobEvent
@@ -27,11 +29,12 @@ from quotas.core.trees.tree import Tree
 
 def run(now: datetime) -> int:
     """Ends the jobs that are due, and returns how many."""
-    ended = isolation.each("follow.deadline", _past_deadline(now), lambda job: _end_at_deadline(job, now), now)
+    passed = clock_steps.elapsed(now)
+    ended = isolation.each("follow.deadline", _past_deadline(passed), lambda job: _end_at_deadline(job, passed), now)
     count = sum(ended)
     if limits := leaves_by(snapshot.tree_in_force()[0], max_runtime=True):
-        ran_out = Job.objects.filter(pk__in=_ran_longer(limits, now).values("job"))
-        count += sum(isolation.each("follow.max_runtime", ran_out, lambda job: _end_too_long(job, limits, now), now))
+        ran_out = Job.objects.filter(pk__in=_ran_longer(limits, passed).values("job"))
+        count += sum(isolation.each("follow.max_runtime", ran_out, lambda job: _end_too_long(job, limits, passed), now))
     return count
 
 
@@ -59,29 +62,29 @@ def _live() -> QuerySet[Job]:
     return Job.objects.filter(deleting_at__isnull=True).exclude(state__in=Job.FINISHED)
 
 
-def _past_deadline(now: datetime) -> QuerySet[Job]:
-    return _live().filter(deadline_at__lte=now)
+def _past_deadline(passed: Elapsed) -> QuerySet[Job]:
+    return _live().filter(deadline_at__lte=passed.deadlines_until)
 
 
-def _ran_longer(limits: Mapping[timedelta, list[str]], now: datetime) -> QuerySet[Attempt]:
+def _ran_longer(limits: Mapping[timedelta, list[str]], passed: Elapsed) -> QuerySet[Attempt]:
     """The open attempts that have run longer than their leaf allows."""
     due = Q()
     for limit, leaves in limits.items():
-        due |= Q(job__leaf__in=leaves, started_at__lte=now - limit)
+        due |= Q(job__leaf__in=leaves) & passed.over("started_at", limit)
     current = Attempt.objects.filter(ended_at__isnull=True, job__state__in=Job.ON_MEMBER)
     return current.filter(due, job__deleting_at__isnull=True).order_by()
 
 
-def _end_at_deadline(job: Job, now: datetime) -> bool:
+def _end_at_deadline(job: Job, passed: Elapsed) -> bool:
     message = f"its deadline {job.deadline_at:%F %T} UTC has come"
-    return _end(_past_deadline(now).filter(pk=job.pk), Reason(Code.DEADLINE_EXCEEDED, message), now)
+    return _end(_past_deadline(passed).filter(pk=job.pk), Reason(Code.DEADLINE_EXCEEDED, message), passed.now)
 
 
-def _end_too_long(job: Job, limits: Mapping[timedelta, list[str]], now: datetime) -> bool:
+def _end_too_long(job: Job, limits: Mapping[timedelta, list[str]], passed: Elapsed) -> bool:
     limit = next((limit for limit, leaves in limits.items() if job.leaf in leaves), timedelta())
     message = f"ran for {format_duration(limit)}, the max-runtime of its queue {job.leaf}"
-    due = Job.objects.filter(pk__in=_ran_longer(limits, now).filter(job=job).values("job"))
-    return _end(due, Reason(Code.MAX_RUNTIME_EXCEEDED, message), now)
+    due = Job.objects.filter(pk__in=_ran_longer(limits, passed).filter(job=job).values("job"))
+    return _end(due, Reason(Code.MAX_RUNTIME_EXCEEDED, message), passed.now)
 
 
 @transaction.atomic

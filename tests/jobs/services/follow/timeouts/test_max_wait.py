@@ -66,7 +66,7 @@ def test_it_asks_no_more_for_jobs_with_many_limits(django_assert_max_num_queries
     for number in range(10):
         books.apply(pytorch_job(f"job-{number}"))
         Job.objects.filter(name=f"job-{number}").update(max_wait_s=1000 + number)
-    with django_assert_max_num_queries(2):
+    with django_assert_max_num_queries(3):
         assert max_wait.run(timezone.now()) == 0
 
 
@@ -110,7 +110,7 @@ def test_the_time_counts_anew_for_a_job_whose_place_was_taken_back():
     preemption.advance(later + timedelta(seconds=40))
     ended = Attempt.objects.get().ended_at
     assert (books.job("llama").state, ended) == (Job.State.QUEUED, later)
-    since = max_wait._waits_since(books.job("llama"))
+    since = max(max_wait._waits_since(books.job("llama")))
     assert later < since <= later + timedelta(seconds=40)
     assert max_wait.run(since + timedelta(seconds=LIMIT_S - 1)) == 0
     assert max_wait.run(since + timedelta(seconds=LIMIT_S)) == 1
