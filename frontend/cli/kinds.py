@@ -325,8 +325,35 @@ ADDONS = Kind(
     {"NAMESPACE": value("namespace"), "HOLDER": value("holder")},
     namespaced=False,
 )
-ALL = (JOBS, CLUSTERS, NODES, POLICIES, CLUSTER_POLICIES, BINDINGS, QUEUES, EVENTS, PODS, ADDONS)
+SPOT = Kind(
+    ("spot", "reclaims"),
+    "spot",
+    {
+        "NODE": value("node"),
+        "CLUSTER": value("cluster"),
+        "POOL": value("pool"),
+        "AGE": age("at"),
+        "CAUSE": value("cause"),
+        "NOTICE": lambda item, now: human.duration(item["notice_s"]),
+        "PODS": lambda item, now: len(item["pods"]),
+        "SAVED": lambda item, now: str(item["saved"]),
+        "LOST": lambda item, now: str(item["lost"]),
+        "GPU-MINUTES-LOST": lambda item, now: f"{item['lost_gpu_minutes']:g}",
+        "JOBS": lambda item, now: _jobs_of_reclaim(item),
+    },
+    {},
+    namespaced=False,
+)
+OF_ONE = (PODS, ADDONS, SPOT)
+"""Kinds of which the name is that of a job or a cluster, which has several."""
+ALL = (JOBS, CLUSTERS, NODES, POLICIES, CLUSTER_POLICIES, BINDINGS, QUEUES, EVENTS, PODS, ADDONS, SPOT)
 """All kinds except the server's kinds of jobs, which `frontend.cli.job_kinds` adds."""
+
+
+def _jobs_of_reclaim(item: Item) -> str:
+    """Jobs of namespaces that the caller may not read have no names."""
+    names = {f"{pod['namespace']}/{pod['name']}" for pod in item["pods"] if pod["name"]}
+    return ",".join(sorted(names))
 
 
 def find(word: str) -> Kind | None:

@@ -8,6 +8,7 @@ from jobs.api.inspect.explain import ExplainView
 from jobs.api.inspect.gpu_usage import ClusterUsesView, IdleJobsView, JobGpusView, JobUsesView, NodeUsesView
 from jobs.api.inspect.gpus import GpuMapView, GpuModelsView, NodeDevicesView
 from jobs.api.inspect.notices import NoticesView
+from jobs.api.inspect.spot import SpotView
 from jobs.api.inspect.whatif import WhatIfView
 from jobs.api.placement import SpeedsView
 from jobs.api.queueunits import QueueUnitViewSet
@@ -38,6 +39,7 @@ urlpatterns = [
     re_path("^apply/?$", ApplyView.as_view(), name="apply"),
     re_path("^apply/preview/?$", ApplyPreviewView.as_view(), name="apply-preview"),
     re_path("^clusters/(?P<name>[^/]+)/evictions/?$", EvictionsView.as_view(), name="cluster-evictions"),
+    re_path("^clusters/(?P<name>[^/]+)/spot/?$", SpotView.as_view(), name="cluster-spot"),
     re_path("^gpus/?$", GpuModelsView.as_view(), name="gpus"),
     re_path("^gpus/(?P<name>[^/]+)/?$", GpuMapView.as_view(), name="gpu-map"),
     re_path("^gpus/(?P<name>[^/]+)/(?P<node>[^/]+)/?$", NodeDevicesView.as_view(), name="gpu-node"),

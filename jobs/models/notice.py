@@ -34,6 +34,7 @@ class Notice(models.Model):
         ]
         indexes = [
             models.Index(fields=["at"], condition=models.Q(settled_at__isnull=True), name="notices_unsettled"),
+            models.Index(fields=["cluster_name", "at"], name="notices_of_cluster"),
         ]
 
     def __str__(self) -> str:

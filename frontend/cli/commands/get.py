@@ -71,7 +71,7 @@ def get(
         return
     where = "" if everywhere else namespace
     items = _read(run, kind, name, where, labels)
-    show(run, kind, items, output, single=bool(name) and kind not in (kinds.PODS, kinds.ADDONS), everywhere=everywhere)
+    show(run, kind, items, output, single=bool(name) and kind not in kinds.OF_ONE, everywhere=everywhere)
     if watch:
         _follow(run, kind, items, lambda: _read(run, kind, name, where, labels), output, everywhere)
 
@@ -108,6 +108,8 @@ def _read(run: Session, kind: Kind, name: str, namespace: str, labels: str) -> l
         return _pods(run, name, namespace, labels)
     if kind is kinds.ADDONS:
         return _addons(run, name)
+    if kind is kinds.SPOT:
+        return _reclaims(run, name)
     if name:
         return [session.one(run.api, kind, name, namespace)]
     return session.select(run.api, kind, namespace, labels=labels)
@@ -126,6 +128,20 @@ def _addons(run: Session, cluster: str) -> list[Item]:
     """The add-ons of one cluster, or of all. Each cluster is asked by itself."""
     names = [cluster] if cluster else [str(item["name"]) for item in run.api.list("clusters/")]
     return [addon for name in names for addon in run.api.get(at("clusters", name, "addons"))]
+
+
+def _reclaims(run: Session, cluster: str) -> list[Item]:
+    """The reclaimed nodes of one cluster, or of all, the latest first; the pools are said beside them."""
+    names = [cluster] if cluster else [str(item["name"]) for item in run.api.list("clusters/")]
+    rows: list[Item] = []
+    for name in names:
+        spot = run.api.get(at("clusters", name, "spot"))
+        for pool in spot["pools"]:
+            run.screen.note(
+                f"{name}: pool {pool['name']} has {pool['ready']}/{pool['nodes']} nodes ready, {pool['gpus']} GPUs"
+            )
+        rows += [{**row, "cluster": name} for row in spot["reclaims"]]
+    return sorted(rows, key=lambda row: str(row["at"]), reverse=True)
 
 
 def show(run: Session, kind: Kind, items: list[Item], output: Output, *, single: bool, everywhere: bool) -> None:

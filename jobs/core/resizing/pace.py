@@ -6,8 +6,12 @@ from datetime import datetime, timedelta
 
 COOL_DOWN = 5
 """An elastic job runs at least so many times its restart cost at a size before it gets more, but for all that it asks for."""
+HOLDS_UP_FOR = timedelta(hours=1)
+"""A growth that was asked for, and of which something is missing still, keeps what becomes free from others for so long."""
 LEAST_RESTART = timedelta(seconds=12)
 MOST_SIZES = 32
+_STEP = timedelta(minutes=1)
+"""Clocks of two processes that differ by less were not set."""
 _SAME = timedelta(milliseconds=2)
 """Changes of size are kept in milliseconds."""
 
@@ -39,6 +43,11 @@ def grows_from(changed_at: datetime, restart_cost: timedelta, size: int, wanted:
     did not last so long would not pay.
     """
     return changed_at + max(COOL_DOWN, size / (wanted - size)) * restart_cost
+
+
+def holds_up(asked_at: datetime, now: datetime) -> bool:
+    """Whether a growth that was asked for comes before others still. One from before the clock was set back does not."""
+    return -_STEP <= now - asked_at < HOLDS_UP_FOR
 
 
 def restarts_anyway(asked_at: datetime, changed_at: datetime, restart_cost: timedelta, now: datetime) -> bool:

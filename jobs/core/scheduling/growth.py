@@ -17,7 +17,7 @@ from jobs.core.admission.equivalence import EquivalenceClass
 from jobs.core.admission.inadmissible import find_inadmissible_reason
 from jobs.core.admission.nominations import Nominations
 from jobs.core.gang.types import CapacityHold, Gang
-from jobs.core.reasons import Reason, Verdict
+from jobs.core.reasons import QuotaVerdict, Reason, Verdict
 from jobs.core.resizing import holds
 from jobs.core.resizing.bounds import Sizes
 from jobs.core.scheduling.scheduler import Scheduler
@@ -46,6 +46,10 @@ class Growth:
     """The sizes that were asked for, which it is a part of; None: it is all that was asked for."""
     restarts_anyway: bool = False
     """A part for which the job need not be restarted by itself: it may be taken although others could use it."""
+    returns_lost: bool = False
+    """Of an elastic job, for what a reclaim took from it: by itself such a job takes nothing of the min of another queue."""
+    holds_up: bool = True
+    """What it is short of is kept from elastic jobs, which would take it in parts."""
 
     @property
     def added(self) -> Charge:
@@ -95,7 +99,7 @@ def plan_growth(
         ):
             decide = partial(_decide_in_parts, scheduler, growth, unmet, nominations, now)
             for decision, short in scheduler.attempt("grow", 0, decide) or ():
-                if short is not None:
+                if short is not None and growth.holds_up:
                     unmet.append((growth, short))
                 if decision is not None:
                     _take(scheduler, decision, nominations)
@@ -126,10 +130,10 @@ def _largest_of(
     """The first of a job's options, in their order, that is free and that no other job has a use or a right for."""
     if not options or any(_contends(growth, reason, options[0], scheduler) for growth, reason in unmet):
         return None
-    if _is_wanted(scheduler, options[0].gang.leaf):
+    if _is_wanted(scheduler, options[0]):
         return None
     for growth in options:
-        if scheduler.quota and growth.gang.asks_quota and not leaves_mins_alone(scheduler.quota.ledger, growth.added):
+        if _takes_from_mins(scheduler, growth):
             continue
         if isinstance(decision := _decide(scheduler, growth, nominations, now), Grown):
             return decision
@@ -162,14 +166,20 @@ def _may_use(option: Growth, short: Set[str], growth: Growth) -> bool:
     return any(option.gang.total.get(resource, 0) for resource in short)
 
 
-def _is_wanted(scheduler: Scheduler, leaf: str) -> bool:
-    """Whether a waiting gang could use what a job of this leaf would get, now or with what becomes free beside it.
+def _takes_from_mins(scheduler: Scheduler, growth: Growth) -> bool:
+    if scheduler.quota is None or not growth.gang.asks_quota:
+        return False
+    return not leaves_mins_alone(scheduler.quota.ledger, growth.added)
 
-    Not one that can never fit, nor one that waits for a limit of its own, which what the job gets has no part in.
+
+def _is_wanted(scheduler: Scheduler, option: Growth) -> bool:
+    """Whether a waiting gang could use what the job would get, now or with what becomes free beside it.
+
+    Not one that can never fit on that cluster, nor one that waits for a limit of its own, which the job has no part in.
     """
-    path = _paths_to_root(scheduler, leaf)
+    path = _paths_to_root(scheduler, option.gang.leaf)
     groups = {id(group): group for group in map(scheduler.class_of, scheduler.gangs) if group is not None}
-    return any(_could_use(group, path) for group in groups.values())
+    return any(_could_use(group, path, option.cluster) for group in groups.values())
 
 
 def _paths_to_root(scheduler: Scheduler, leaf: str) -> set[str]:
@@ -177,10 +187,17 @@ def _paths_to_root(scheduler: Scheduler, leaf: str) -> set[str]:
     return {node.path for node in quota.ledger.tree.to_root(leaf)} if quota and leaf else set()
 
 
-def _could_use(group: EquivalenceClass, path: Set[str]) -> bool:
+def _could_use(group: EquivalenceClass, path: Set[str], cluster: str) -> bool:
     if group.refusal is not None:
         return group.refusal.code is not admission.Code.NEVER_FITS and group.refusal.path in path
-    return group.preemption_may_help if group.infeasible else True
+    if not group.infeasible:
+        return True
+    # The reason is that of one flavor, where there are several.
+    verdicts = group.reason.clusters if group.reason is not None and not group.options else ()
+    here = next((verdict for verdict in verdicts if verdict.cluster == cluster), None)
+    if here is None:
+        return group.preemption_may_help
+    return here.is_crowded and not (here.detail is not None and here.detail.never)
 
 
 def _decide_in_parts(
@@ -201,6 +218,10 @@ def _decide(scheduler: Scheduler, growth: Growth, nominations: Nominations, now:
     gang = growth.gang
     if (reason := growth.unready or find_inadmissible_reason(gang, scheduler.quota)) is not None:
         return reason
+    if growth.returns_lost and _takes_from_mins(scheduler, growth):
+        message = f"what is free is part of the min of another queue than {gang.leaf}"
+        quota = QuotaVerdict(reasons.Code.QUOTA_EXCEEDED, gang.leaf, message)
+        return Reason(quota.code, message, (), quota)
     if gang.asks_quota and scheduler.quota is not None:
         unit = replace(admission_pass.unit_of(gang), charge=growth.added)
         refused = admission_pass.check_quota(scheduler.quota.ledger, unit) or nominations.check(unit, gang)

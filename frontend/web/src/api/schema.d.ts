@@ -450,6 +450,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{name}/spot/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Spot pools and reclaimed nodes
+         * @description Pools of nodes that their provider may take back, and the reclaims that pods of the fleet's jobs met.
+         *
+         *     Made of the notices that the supervisor of elastic jobs gave: a reclaim of an empty node is not in it.
+         */
+        get: operations["cluster_spot"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{name}/uncordon/": {
         parameters: {
             query?: never;
@@ -5211,6 +5233,34 @@ export interface components {
             /** @description of a failure: the program, its memory, its node ... */
             cause?: "CodeError" | "DataError" | "OutOfMemory" | "Infrastructure" | "Evicted" | "MemberRefused" | "CopyRemoved" | "Unknown";
         };
+        ReclaimOfNode: {
+            node: string;
+            /** @description empty: the node is gone, or of no spot pool */
+            pool: string;
+            cause: string;
+            /**
+             * Format: date-time
+             * @description when the first of its pods was given notice
+             */
+            at: string;
+            /** Format: date-time */
+            deadline: string;
+            /**
+             * Format: double
+             * @description seconds of notice
+             */
+            notice_s: number;
+            /** @description pods */
+            saved: number;
+            /** @description pods that are not known to have saved */
+            lost: number;
+            /**
+             * Format: double
+             * @description of those pods, since the last save of their job by its notices, or since its attempt began: at most
+             */
+            lost_gpu_minutes: number;
+            pods: components["schemas"]["ReclaimedPod"][];
+        };
         ReclaimRequest: {
             /**
              * Format: double
@@ -5238,6 +5288,33 @@ export interface components {
              */
             not_before: string | null;
         };
+        /** @description Names are empty for a job of a namespace that the caller may not read. */
+        ReclaimedPod: {
+            /** @description the job's id */
+            job: string;
+            namespace: string;
+            /** @description of the job */
+            name: string;
+            pod: string;
+            attempt: number;
+            gpus: number;
+            /**
+             * @description Saved: it reported its checkpoint, or heard its notice and left in time; Leaving: it has not left yet
+             *
+             *     * `Saved` - Saved
+             *     * `Lost` - Lost
+             *     * `Leaving` - Leaving
+             */
+            outcome: components["schemas"]["ReclaimedPodOutcomeEnum"];
+            saved_step: number | null;
+        };
+        /**
+         * @description * `Saved` - Saved
+         *     * `Lost` - Lost
+         *     * `Leaving` - Leaving
+         * @enum {string}
+         */
+        ReclaimedPodOutcomeEnum: "Saved" | "Lost" | "Leaving";
         RecoveryCodes: {
             /** @description shown this once */
             recovery_codes: string[];
@@ -5570,6 +5647,20 @@ export interface components {
         Speeds: {
             /** @description by place, fastest first */
             results: components["schemas"]["Speed"][];
+        };
+        Spot: {
+            cluster: string;
+            pools: components["schemas"]["SpotPool"][];
+            /** @description the latest 100 of the last 30 days, the latest first */
+            reclaims: components["schemas"]["ReclaimOfNode"][];
+        };
+        SpotPool: {
+            /** @description by a label of its nodes; spot: no label names it */
+            name: string;
+            /** @description that are there now */
+            nodes: number;
+            ready: number;
+            gpus: number;
         };
         StackLine: {
             /** @description how many callers it has */
@@ -6667,6 +6758,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    cluster_spot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Spot"];
+                };
             };
         };
     };

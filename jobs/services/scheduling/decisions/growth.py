@@ -22,7 +22,7 @@ from fleet.models import Hold, Pod
 from jobs import metrics, queries, snapshot
 from jobs.core.gang.types import CapacityHold
 from jobs.core.reasons import Code, Reason
-from jobs.core.resizing import bounds, holds, pace
+from jobs.core.resizing import bounds, elastic, holds, pace
 from jobs.core.resizing.bounds import Sizes
 from jobs.core.scheduling.growth import Grown, Growth, GrowthPlan, Spare
 from jobs.events import announce_jobs, job_event
@@ -60,9 +60,18 @@ def _asked_for(rows: Sequence[Job], now: datetime, *, idle: bool) -> list[Growth
     parts = _parts([job for job in jobs.values() if job.elastic and job.uid not in unready], now, idle=idle)
     pairs = [(jobs[gang.job_id], gang) for gang in gangs]
     return [
-        replace(_growth(job, gang, sizes.waiting(job), unready.get(job.uid)), parts=tuple(parts.get(job.pk, ())))
+        replace(
+            _growth(job, gang, sizes.waiting(job), unready.get(job.uid)),
+            parts=tuple(parts.get(job.pk, ())),
+            returns_lost=_returns_lost(job),
+            holds_up=pace.holds_up(gang.queued_at, now),
+        )
         for job, gang in pairs
     ]
+
+
+def _returns_lost(job: Job) -> bool:
+    return job.elastic and str((job.resize or {}).get("by", "")).startswith(elastic.RECLAIM_OF)
 
 
 def _parts(jobs: Sequence[Job], now: datetime, *, idle: bool) -> dict[int, list[Growth]]:
@@ -76,10 +85,15 @@ def _parts(jobs: Sequence[Job], now: datetime, *, idle: bool) -> dict[int, list[
     steps = [(job, step) for job in able if job.pk in restarting for step in _smaller(job, wanted[job.pk])]
     if idle:
         steps += _rested([(job, step) for job in others for step in _smaller(job, wanted[job.pk])], now)
+    by_pk = {job.pk: job for job in able}
     return {
-        pk: [replace(growth, part_of=wanted[pk], restarts_anyway=pk in restarting) for growth in growths]
+        pk: [_part_of(growth, wanted[pk], restarts_anyway=pk in restarting, of=by_pk[pk]) for growth in growths]
         for pk, growths in _growths(steps, now).items()
     }
+
+
+def _part_of(part: Growth, wanted: Sizes, *, restarts_anyway: bool, of: Job) -> Growth:
+    return replace(part, part_of=wanted, restarts_anyway=restarts_anyway, returns_lost=_returns_lost(of))
 
 
 def _smaller(job: Job, wanted: Sizes) -> list[dict[str, int]]:
@@ -280,6 +294,7 @@ def write(plan: GrowthPlan, epoch: int, now: datetime) -> set[int] | None:
         and not is_closed(each.growth.gang)
     ]
     lines = [_grow(job, each, now) for job, each in grown]
+    lines += _overdue(plan, jobs)
     changed = [*(job for job, _ in grown), *_changed_waits(plan, jobs, now)]
     if changed:  # last: nothing else is locked once the journal is written to
         announce_jobs(changed, now, sizes.SIZED, lines)
@@ -318,6 +333,22 @@ def _hold(job: Job, hold: CapacityHold, now: datetime) -> None:
     Hold.objects.update_or_create(
         job_uid=job.uid, attempt=job.attempt, defaults=held, create_defaults={**held, "made_at": now}
     )
+
+
+def _overdue(plan: GrowthPlan, jobs: Mapping[int, Job]) -> Iterator[events.Line]:
+    """Says once of a growth that what becomes free is kept for it no longer. The job is saved with the others that changed."""
+    for growth, _ in plan.waits:
+        job = jobs.get(growth.gang.job_id)
+        if growth.holds_up or job is None or not job.resize or job.resize.get("overdue"):
+            continue
+        if _is_as_planned(job, growth):
+            job.resize = {**job.resize, "overdue": True, "reason": None}
+            hours = pace.HOLDS_UP_FOR.total_seconds() / 3600
+            words = (
+                f"{bounds.changed(sizes.in_force(job), growth.sizes)} has waited for {hours:g} h on {growth.cluster}"
+            )
+            message = f"{words}: it is asked for still, and elastic jobs may take what becomes free meanwhile"
+            yield job_event(job, "GrowthOverdue", message, warning=True)
 
 
 def _changed_waits(plan: GrowthPlan, jobs: Mapping[int, Job], now: datetime) -> Iterator[Job]:

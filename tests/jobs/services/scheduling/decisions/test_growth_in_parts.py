@@ -3,24 +3,20 @@
 from datetime import datetime, timedelta
 
 import pytest
-from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from jobs.core.resizing import pace
-from jobs.core.resizing.elastic import ELASTIC
-from jobs.models import Attempt, Job, Work
-from jobs.services.lifecycle import sizes
+from jobs.models import Job, Work
 from jobs.services.scheduling.decisions import growth
-from jobs.services.submission.changes import resizing as changes
 from tests.jobs.services import resizing
 from tests.jobs.services.resizing import bind, size, sizes_agree
+from tests.jobs.services.scheduling.decisions.growing import has_free, loses, running, wanted
 from tests.support import books
 from tests.support.books import GPU
 from tests.support.quotas import PLENTY, apply_tree, gpus, leaf
 
 pytestmark = pytest.mark.django_db
-YES = {ELASTIC: "true"}
 
 
 @pytest.fixture(autouse=True)
@@ -28,38 +24,6 @@ def north():
     cluster = books.a_cluster("north", 8)
     apply_tree(leaf("a", **gpus(0, 8)), leaf("b", **gpus(0, 8)), total={**PLENTY, GPU: 8})
     return cluster
-
-
-def running(name: str, workers: int, **fields) -> Job:
-    """It started an hour ago, within 10 s."""
-    books.apply(resizing.elastic(name, workers, queue="a", **{"annotations": YES, **fields}))
-    job = resizing.runs(name)
-    long_ago = timezone.now() - timedelta(hours=1)
-    Attempt.objects.filter(job=job).update(placed_at=long_ago - timedelta(seconds=10), started_at=long_ago, sizes=None)
-    return job
-
-
-def loses(name: str, left: int, now: datetime, *, free: int) -> None:
-    """So many of its workers are left after a reclaim, and so many GPUs are free beside them."""
-    with transaction.atomic():
-        job = Job.objects.select_related("cluster").select_for_update(of=("self",)).get(name=name)
-        former = sizes.asked_for(job)
-        for wanted in ({"worker": left}, former):
-            changes.request(job, wanted, by="the reclaim of n1", now=now)
-    has_free(name, free)
-
-
-def has_free(name: str, free: int) -> None:
-    node = books.job(name).cluster.nodes.get(name="node")
-    in_use = sum(role["replicas"] for job in Job.objects.exclude(state=Job.State.QUEUED) for role in job.roles)
-    node.allocatable = {**node.allocatable, GPU: in_use + free}
-    node.save()
-    bind(name)
-
-
-def wanted(name: str) -> int | None:
-    resize = books.job(name).resize
-    return resize and resize["sizes"]["worker"]
 
 
 def test_it_takes_what_is_free_while_a_reclaim_restarts_it_and_asks_for_the_rest_still():
