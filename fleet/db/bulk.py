@@ -143,12 +143,22 @@ def _keys(cursor: Any, model: type[models.Model], count: int) -> list[int]:
 def _encoder(field: Any) -> Callable[[Any], Any] | None:
     """What makes of a value of the field what PostgreSQL reads; None for most fields, whose values are written as they are."""
     if type(field) is models.JSONField:
-        return lambda value: None if value is None else json.dumps(value, cls=field.encoder)
+        return partial(_json, field.encoder)
     if type(field) in _AS_IT_IS:
         return None
     return partial(field.get_db_prep_save, connection=connections[connection.alias])
 
 
+def _json(encoder: type[json.JSONEncoder] | None, value: Any) -> str | None:
+    """Most rows have nothing in most of their columns of JSON, which needs no encoder."""
+    if value is None:
+        return None
+    if not value and type(value) in _NOTHING:
+        return _NOTHING[type(value)]
+    return json.dumps(value, cls=encoder)
+
+
+_NOTHING: Mapping[type, str] = {dict: "{}", list: "[]"}
 _AS_IT_IS = frozenset({
     models.BigAutoField, models.BigIntegerField, models.BooleanField, models.CharField, models.DateTimeField, models.ForeignKey,
     models.OneToOneField, models.IntegerField, models.PositiveIntegerField, models.UUIDField,

@@ -5,12 +5,13 @@ time, converted by their fields as Django would, and the answer is read by Djang
 with a value, None is equal to nothing, as in SQL, and not ``IS NULL`` as in Django.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from django.core.exceptions import EmptyResultSet
-from django.db import connection, connections, models
+from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.models import QuerySet
 from django.db.models import query as _django
 from django.db.models.expressions import Expression
@@ -19,6 +20,7 @@ from django.db.models.sql import UpdateQuery
 from fleet.db import value_lists
 
 M = TypeVar("M", bound=models.Model)
+T = TypeVar("T")
 if TYPE_CHECKING:
     Field = models.Field[Any, Any]
 else:
@@ -81,8 +83,7 @@ class _Text:
     converters: Mapping[int, tuple[Sequence[Callable[..., Any]], Any]]
     compiler: Any = None
 
-    def bound(self, values: Mapping[str, Any]) -> list[Any]:
-        wrapped = connections[connection.alias]  # the proxy looks it up with every attribute
+    def bound(self, values: Mapping[str, Any], wrapped: Any) -> list[Any]:
         return [each.of(values, wrapped) if isinstance(each, _Parameter) else each for each in self.parameters]
 
 
@@ -92,16 +93,16 @@ class _Statement:
     def __init__(self) -> None:
         self._texts: dict[tuple[object, ...], _Text] = {}
 
-    def _text(self, values: Mapping[str, Any]) -> _Text:
+    def _text(self, values: Mapping[str, Any], wrapped: Any) -> _Text:
         key = (
-            connection.vendor,
-            *((name, _is_list(value), _is_list(value) and not value) for name, value in values.items()),
+            wrapped.vendor,
+            *[(name, bool(value)) if isinstance(value, list | tuple) else name for name, value in values.items()],
         )
         if (text := self._texts.get(key)) is None:
-            text = self._texts[key] = self._written(_param(values))
+            text = self._texts[key] = self._written(_param(values), wrapped)
         return text
 
-    def _written(self, param: Param) -> _Text:
+    def _written(self, param: Param, wrapped: Any) -> _Text:
         raise NotImplementedError
 
 
@@ -114,24 +115,29 @@ class Rows(_Statement, Generic[M]):
 
     def values(self, **values: Any) -> list[tuple[Any, ...]]:
         """The rows as tuples, in the order of the query set's columns."""
-        text = self._text(values)
-        rows = _fetched(text, values)
-        return [tuple(row) for row in _converted(text, rows)] if text.converters else rows
+        wrapped = _connection()
+        text = self._text(values, wrapped)
+        rows = _fetched(text, values, wrapped)
+        return [tuple(row) for row in _converted(text, rows, wrapped)] if text.converters else rows
 
     def objects(self, **values: Any) -> list[M]:
         """The rows as objects."""
-        text = self._text(values)
-        rows = _fetched(text, values)
-        return list(_instances(text.compiler, _converted(text, rows) if text.converters else rows)) if rows else []
+        wrapped = _connection()
+        text = self._text(values, wrapped)
+        rows = _fetched(text, values, wrapped)
+        if not rows:
+            return []
+        return list(_instances(text.compiler, _converted(text, rows, wrapped) if text.converters else rows, wrapped))
 
-    def _written(self, param: Param) -> _Text:
-        compiler = self._build(param).query.get_compiler(connection=connection)
+    def _written(self, param: Param, wrapped: Any) -> _Text:
+        compiler = self._build(param).query.get_compiler(connection=wrapped)
         try:
             sql, parameters = compiler.as_sql()
         except EmptyResultSet:
             return _NOTHING
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]
-        return _Text(sql, parameters, compiler.get_converters(columns), compiler)
+        converters = {at: _plainly(*each) for at, each in compiler.get_converters(columns).items()}
+        return _Text(sql, parameters, converters, compiler)
 
 
 class Update(_Statement):
@@ -143,20 +149,29 @@ class Update(_Statement):
 
     def run(self, **values: Any) -> int:
         """Returns how many rows it matched."""
-        text = self._text(values)
-        if not text.sql:
-            return 0
-        with connection.cursor() as cursor:
-            cursor.execute(text.sql, text.bound(values))
-            return int(cursor.rowcount)
+        return self._sent(values, "", lambda cursor: int(cursor.rowcount)) or 0
 
-    def _written(self, param: Param) -> _Text:
+    def returning(self, column: str, **values: Any) -> list[Any]:
+        """What this column has now in the rows it matched, as the database says it."""
+        tail = f' RETURNING "{column}"'
+        return self._sent(values, tail, lambda cursor: [value for (value,) in cursor.fetchall()]) or []
+
+    def _sent(self, values: Mapping[str, Any], tail: str, read: Callable[[Any], T]) -> T | None:
+        wrapped = _connection()
+        text = self._text(values, wrapped)
+        if not text.sql:
+            return None
+        with wrapped.cursor() as cursor:
+            cursor.execute(text.sql + tail, text.bound(values, wrapped))
+            return read(cursor)
+
+    def _written(self, param: Param, wrapped: Any) -> _Text:
         rows, changes = self._build(param)
         query: Any = rows.query.chain(UpdateQuery)
         query.add_update_values(dict(changes))
         query.annotations = {}
         try:
-            sql, parameters = query.get_compiler(connection=connection).as_sql()
+            sql, parameters = query.get_compiler(connection=wrapped).as_sql()
         except EmptyResultSet:
             return _NOTHING
         return _Text(sql, parameters, {})
@@ -178,34 +193,53 @@ def _param(values: Mapping[str, Any]) -> Param:
     return param
 
 
-def _fetched(text: _Text, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def _connection() -> Any:
+    """The thread's own connection: Django's proxy for it would look it up again with every attribute."""
+    return connections[DEFAULT_DB_ALIAS]
+
+
+def _fetched(text: _Text, values: Mapping[str, Any], wrapped: Any) -> list[tuple[Any, ...]]:
     if not text.sql:
         return []
-    with connection.cursor() as cursor:
-        cursor.execute(text.sql, text.bound(values))
+    with wrapped.cursor() as cursor:
+        cursor.execute(text.sql, text.bound(values, wrapped))
         return list(cursor.fetchall())
 
 
-def _converted(text: _Text, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-    converted, wrapped = list(map(list, rows)), connections[connection.alias]
+def _plainly(convert: Sequence[Callable[..., Any]], expression: Any) -> tuple[Sequence[Callable[..., Any]], Any]:
+    """The converters of a column; those of JSON, of which rows have many, without Django's question for what it may be else."""
+    field = getattr(expression, "target", None)
+    if type(field) is models.JSONField and field.decoder is None and list(convert) == [field.from_db_value]:
+        return [_of_json], expression
+    return convert, expression
+
+
+def _of_json(text: str, _expression: Any, _connection: Any) -> Any:
+    return json.loads(text)
+
+
+def _converted(text: _Text, rows: Sequence[tuple[Any, ...]], wrapped: Any) -> list[list[Any]]:
+    """No converter makes anything but None of None, which is what most rows have in most columns of JSON."""
+    converted = list(map(list, rows))
     for at, (convert, expression) in text.converters.items():
         for row in converted:
-            value = row[at]
+            if (value := row[at]) is None:
+                continue
             for each in convert:
                 value = each(value, expression, wrapped)
             row[at] = value
     return converted
 
 
-def _instances(compiler: Any, rows: Sequence[Sequence[Any]]) -> Any:
+def _instances(compiler: Any, rows: Sequence[Sequence[Any]], wrapped: Any) -> Any:
     """As Django's own `ModelIterable` makes objects of rows."""
     info, select = compiler.klass_info, compiler.select
     at = info["select_fields"]
     first, end = at[0], at[-1] + 1
     names = [column.target.attname for column, *_ in select[first:end]]
-    related = _populators(info, select, connection.alias)
+    related = _populators(info, select, wrapped.alias)
     for row in rows:
-        instance = info["model"].from_db(connection.alias, names, row[first:end])
+        instance = info["model"].from_db(wrapped.alias, names, row[first:end])
         for each in related:
             each.populate(row, instance)
         yield instance

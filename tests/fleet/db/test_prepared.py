@@ -155,3 +155,14 @@ def test_a_fenced_writer_writes_nothing_by_it_once_its_lease_is_lost():
         update.run(pk=row.pk)
     row.refresh_from_db()
     assert row.count == 1
+
+
+def test_it_says_what_a_column_has_after_an_update(clusters):
+    update = prepared.Update(
+        lambda param: (Cluster.objects.filter(name=param("name", TEXT)), {"labels": param("labels", JSON)})
+    )
+    assert update.returning("name", name="a", labels={"n": "new"}) == ["a"]
+    assert update.returning("name", name="nowhere", labels={}) == []
+    clusters[0].refresh_from_db()
+    assert clusters[0].labels == {"n": "new"}
+
