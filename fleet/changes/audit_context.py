@@ -44,15 +44,18 @@ class Asking:
     """Of all lines of changes."""
 
     def line(self, at: datetime, outcome: AuditEntry.Outcome, **about: Any) -> AuditEntry:
-        return AuditEntry(
-            at=at,
-            actor=self.actor()[:150],
-            door=self.door,
-            address=self.address[:64],
-            request=self.request[:200],
-            outcome=outcome,
-            **{"verb": self.verb[:32], **about},
-        )
+        return AuditEntry(**self.fields(at, outcome), **{"verb": self.verb[:32], **about})
+
+    def fields(self, at: datetime, outcome: AuditEntry.Outcome) -> dict[str, Any]:
+        """What all lines of the request have in common."""
+        return {
+            "at": at,
+            "actor": self.actor()[:150],
+            "door": self.door,
+            "address": self.address[:64],
+            "request": self.request[:200],
+            "outcome": outcome,
+        }
 
 
 current: ContextVar[Asking | None] = ContextVar("asking", default=None)
@@ -63,20 +66,24 @@ def changed(changes: Iterable[journal.Change], now: datetime) -> None:
     asking = current.get()
     if asking is None:
         return
+    common = asking.fields(now, AuditEntry.Outcome.DONE)
     fresh = [
-        asking.line(
-            now,
-            AuditEntry.Outcome.DONE,
-            verb=(asking.verb or _VERBS[change.action])[:32],
-            kind=change.kind,
-            namespace=change.namespace,
-            name=change.name,
-            uid=change.uid,
-            after=after,
-            complete=after is not None,
-        )
+        {
+            **common,
+            "verb": (asking.verb or _VERBS[change.action])[:32],
+            "kind": change.kind,
+            "namespace": change.namespace,
+            "name": change.name,
+            "uid": change.uid,
+            "after": after,
+            "complete": after is not None,
+        }
         for change in list(changes)[: max(0, LINES - asking.count)]
         for after in (None if change.made is None else asking.look(change.made),)
     ]
     asking.count += len(fresh)
-    asking.lines += [line for line in bulk.insert(fresh) if line.after is None]
+    if all(fields["complete"] for fields in fresh):
+        bulk.store(AuditEntry, fresh, keyless=True)
+    else:
+        lines = bulk.insert([AuditEntry(**fields) for fields in fresh])
+        asking.lines += [line for line in lines if line.after is None]

@@ -151,28 +151,40 @@ def seen_named(kind: str, namespace: str, name: str) -> None:
 
 def document(row: models.Model) -> Document:
     """A row as the audit shows it: nothing that is encrypted at rest, nothing that changes by itself."""
-    hidden = row.get_deferred_fields()
-    shown = {
-        field.name: getattr(row, field.attname)
-        for field in row._meta.concrete_fields
-        if field.name not in _DULL and field.attname not in hidden and not isinstance(field, EncryptedJSONField)
-    }
-    return dict(blotted(json.loads(json.dumps(shown, cls=DjangoJSONEncoder))))
+    return blotted(_text(row))
 
 
 def snapshot_row(row: models.Model) -> Document | None:
     """The same, as long as a line may be."""
-    return _capped(document(row))
+    text = _text(row)
+    whole = blotted(text)
+    return whole if len(text) <= LARGEST // 2 else _capped(whole)  # blots at most double it
 
 
-def blotted(value: Any) -> Any:
-    """Without what kubectl last applied, and the values of telling environment variables."""
-    if isinstance(value, list):
-        return [blotted(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    hidden = {"value": BLOT} if isinstance(value.get("value"), str) and _tells(value.get("name")) else {}
-    return {key: hidden.get(key) or blotted(each) for key, each in value.items() if key != _LAST_APPLIED}
+def _text(row: models.Model) -> str:
+    hidden = row.get_deferred_fields()
+    return json.dumps(
+        {name: getattr(row, at) for name, at in _shown(type(row)) if at not in hidden}, cls=DjangoJSONEncoder
+    )
+
+
+@cache
+def _shown(model: type[models.Model]) -> list[tuple[str, str]]:
+    fields = model._meta.concrete_fields
+    shown = (field for field in fields if field.name not in _DULL and not isinstance(field, EncryptedJSONField))
+    return [(field.name, field.attname) for field in shown]
+
+
+def blotted(text: str) -> Document:
+    """What the JSON says, without what kubectl last applied, and the values of telling environment variables."""
+    return dict(json.loads(text, object_hook=_blot))
+
+
+def _blot(item: Document) -> Document:
+    item.pop(_LAST_APPLIED, None)
+    if isinstance(item.get("value"), str) and _tells(item.get("name")):
+        item["value"] = BLOT
+    return item
 
 
 def difference(before: Document | None, after: Document | None) -> tuple[Document | None, Document | None]:

@@ -160,6 +160,6 @@ def test_it_grants_no_role_in_the_admin(admin, client):
 def test_it_blots_out_telling_variables_and_what_was_last_applied():
     spec = {"env": [{"name": "WANDB_API_KEY", "value": "hush"}, {"name": "EPOCHS", "value": "3"}]}
     notes = {"kubectl.kubernetes.io/last-applied-configuration": "hush", "note": "kept"}
-    shown = audit.blotted({"spec": spec, "annotations": notes})
+    shown = audit.blotted(json.dumps({"spec": spec, "annotations": notes}))
     assert "hush" not in json.dumps(shown) and "kept" in json.dumps(shown)
     assert shown["spec"]["env"][1]["value"] == "3"
