@@ -5,7 +5,7 @@ Under ``restartPolicy: OnFailure`` or ``Always`` a member never ends such a job.
 that runs since a time that is yet to come did so before the clock was set back: its next restart says whether it loops still.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -34,8 +34,10 @@ def tolerated_s(job: Job) -> float:
     return settings.CONVOY_FAILOVER.crash_loop_s if by_policy is None else by_policy
 
 
-def rows(uids: Iterable[object]) -> list[Pod]:
+def rows(uids: Collection[object]) -> list[Pod]:
     """The pods of these jobs that have restarted too often and have not ended."""
+    if not uids:
+        return []
     least = settings.CONVOY_FAILOVER.crash_loop_restarts
     pods = Pod.objects.filter(job_uid__in=list(uids), restarts__gte=least)
     return list(pods.exclude(phase__in=["Succeeded", "Failed"]).order_by("-restarts", "name"))

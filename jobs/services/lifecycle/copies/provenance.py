@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 from structlog import get_logger
@@ -52,28 +53,39 @@ def put_marks(kind: Kind, body: Manifest, work: Work) -> None:
         set_metadata(template, "labels", {marks.POD_MARK: pods})
 
 
+class _Sent(NamedTuple):
+    """What its work recorded of a copy."""
+
+    place: tuple[str, ...]
+    object_uid: str
+    marked: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """Judges one batch of objects of one member: which of them are copies that Convoy sent."""
 
     cluster: Cluster
-    works: dict[Key, Work]
+    works: dict[Key, _Sent]
 
     def judge(self, resource: Resource, key: Key, item: Manifest) -> Verdict:
         metadata = item["metadata"]
         place = resource.api_version, resource.kind, metadata.get("namespace", ""), metadata.get("name", "")
-        mark = (metadata.get("labels") or {}).get(marks.MARK)
-        genuine = signing.is_genuine(self.cluster, mark, "copy", str(key[0]), str(key[1]), *place)
         work = self.works.get(key)
         if work is None:
-            return Verdict.UNKNOWN if genuine else Verdict.FOREIGN
-        if place != (work.api_version, work.kind, work.namespace, work.name):
+            return Verdict.UNKNOWN if self._is_genuine(key, place, metadata) else Verdict.FOREIGN
+        if place != work.place:
             return Verdict.FOREIGN
         if work.object_uid:
             if metadata.get("uid") == work.object_uid:
                 return Verdict.OURS
-            return Verdict.STRAY if genuine else Verdict.FOREIGN
-        return Verdict.OURS if genuine or not work.marked else Verdict.FOREIGN
+            return Verdict.STRAY if self._is_genuine(key, place, metadata) else Verdict.FOREIGN
+        return Verdict.OURS if not work.marked or self._is_genuine(key, place, metadata) else Verdict.FOREIGN
+
+    def _is_genuine(self, key: Key, place: tuple[str, ...], metadata: Manifest) -> bool:
+        """Asked only where nothing else decides: it costs a signature."""
+        mark = (metadata.get("labels") or {}).get(marks.MARK)
+        return signing.is_genuine(self.cluster, mark, "copy", str(key[0]), str(key[1]), *place)
 
     def report(self, resource: Resource, item: Manifest, why: str, now: datetime) -> None:
         """Records once what is not believed."""
@@ -90,17 +102,22 @@ class Provenance:
 
 
 def load_provenance(cluster_id: int, keys: Iterable[Key]) -> Provenance:
-    rows = _WORKS.objects(cluster=cluster_id, uids=list({uid for uid, _ in keys}))
+    rows = _WORKS.values(cluster=cluster_id, uids=list({uid for uid, _ in keys}))
     known = _CLUSTER.objects(pk=cluster_id)
     cluster = known[0] if known else Cluster.objects.get(pk=cluster_id)  # which raises that it has left
-    return Provenance(cluster, {(row.job_uid, row.attempt): row for row in rows})
+    works = {(uid, attempt): _Sent(tuple(place), of, marked) for uid, attempt, of, marked, *place in rows}
+    return Provenance(cluster, works)
 
 
 _CLUSTER = prepared.Rows(
     lambda param: Cluster.objects.filter(pk=param("pk", KEY)).only("uid", "name", "member_uid").order_by()
 )
 _WORKS = prepared.Rows(
-    lambda param: Work.objects.filter(cluster_id=param("cluster", KEY), job_uid__in=param("uids", UID))
+    lambda param: (
+        Work.objects.filter(cluster_id=param("cluster", KEY), job_uid__in=param("uids", UID))
+        .order_by()
+        .values_list("job_uid", "attempt", "object_uid", "marked", "api_version", "kind", "namespace", "name")
+    )
 )
 
 
