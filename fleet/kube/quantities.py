@@ -5,7 +5,10 @@ unit asked for. What a 64-bit amount cannot hold is refused with an error, not c
 """
 
 import re
+from collections.abc import Callable
 from decimal import Decimal, localcontext
+from functools import lru_cache
+from typing import Any
 
 MAX = 2**63 - 1
 _LONGEST = 64
@@ -46,12 +49,26 @@ def _scaled(number: Decimal, suffix: str) -> Decimal:
 
 def units(value: object) -> int:
     """Whole units (bytes, devices, pods), rounded up; negative amounts are refused."""
-    return _whole(parse(value), value)
+    return _known_units(value) if type(value) in _PLAIN else _units(value)
 
 
 def milli(value: object) -> int:
     """Whole thousandths (milli-CPU), rounded up; negative amounts are refused."""
+    return _known_milli(value) if type(value) in _PLAIN else _milli(value)
+
+
+def _units(value: object) -> int:
+    return _whole(parse(value), value)
+
+
+def _milli(value: object) -> int:
     return _whole(_scaled(parse(value), "k"), value)
+
+
+# A fleet's pods and nodes state few different amounts, again and again. Errors are not remembered.
+_PLAIN = frozenset({str, int})
+_known_units: Callable[[Any], int] = lru_cache(maxsize=4096, typed=True)(_units)
+_known_milli: Callable[[Any], int] = lru_cache(maxsize=4096, typed=True)(_milli)
 
 
 def _whole(number: Decimal, value: object) -> int:

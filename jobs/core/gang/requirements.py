@@ -230,14 +230,16 @@ def parse_pod_requirements(
     within: TopologyConstraint | None = None,
     scheduler: str = "",
     data: frozenset[tuple[str, str]] = frozenset(),
+    requests: Mapping[str, Mapping[str, int]] | None = None,
 ) -> GangRequirements:
     """The demand of ``(role, replicas, pod template)``; pod anti-affinity counts between the templates' own labels.
 
-    ``scheduler`` is for pods whose template names none.
+    ``scheduler`` is for pods whose template names none. ``requests`` are what one pod of each role asks for, where that has
+    been read from the templates before.
     """
     roles_with_pods = [(role, replicas, template) for role, replicas, template in roles if replicas > 0]
     parts = tuple(
-        _parse_role(role, replicas, template.get("spec") or {}, scheduler)
+        _parse_role(role, replicas, template.get("spec") or {}, scheduler, (requests or {}).get(role))
         for role, replicas, template in roles_with_pods
     )
     labels = {role: (t.get("metadata") or {}).get("labels") or {} for role, _, t in roles_with_pods}
@@ -333,15 +335,18 @@ def _of_needs(role: Mapping[str, Any]) -> RoleRequirements:
     )
 
 
-def _parse_role(role: str, replicas: int, spec: Mapping[str, Any], scheduler: str) -> RoleRequirements:
+def _parse_role(
+    role: str, replicas: int, spec: Mapping[str, Any], scheduler: str, request: Mapping[str, int] | None
+) -> RoleRequirements:
     named = spec.get("schedulerName") or scheduler
-    return RoleRequirements(role, replicas, _parse_pod(spec), named if named in ADD_ONS else "")
+    ask = _parse_pod(spec, units.pod_request(spec) if request is None else request)
+    return RoleRequirements(role, replicas, ask, named if named in ADD_ONS else "")
 
 
-def _parse_pod(spec: Mapping[str, Any]) -> PodRequirements:
+def _parse_pod(spec: Mapping[str, Any], request: Mapping[str, int]) -> PodRequirements:
     required = _required_terms(spec, "nodeAffinity") or {}
     return PodRequirements.from_request(
-        units.pod_request(spec),
+        request,
         selector=tuple(sorted((str(k), str(v)) for k, v in (spec.get("nodeSelector") or {}).items())),
         terms=tuple(_parse_term(term) for term in required.get("nodeSelectorTerms") or []),
         tolerations=tuple(_parse_toleration(entry) for entry in spec.get("tolerations") or []),

@@ -39,9 +39,14 @@ def _roles(kind: Kind, manifest: Manifest, reading: Reading) -> list[dict[str, A
     pods = ((role.name, role.replicas, templates.get(role.name, {})) for role in reading.roles)
     within = topology_constraints.parse_topology_constraints(manifest, templates.values(), Faults())
     data = preferences.data(manifest["metadata"].get("annotations") or {}, Faults())
-    needs = requirements.requirements_as_json(
-        requirements.parse_pod_requirements(pods, within=within, scheduler=kind.scheduler(manifest), data=data)
+    gang = requirements.parse_pod_requirements(
+        pods,
+        within=within,
+        scheduler=kind.scheduler(manifest),
+        data=data,
+        requests={role.name: role.request for role in reading.roles},
     )
+    needs = requirements.requirements_as_json(gang)
     lasts = {
         name: s for name, template in templates.items() if (s := backfill_policy.declared_runtime(template)) is not None
     }

@@ -74,7 +74,8 @@ def _check(value: Any, path: str, depth: int) -> None:
         for key, inner in value.items():
             if not isinstance(key, str):
                 raise _fault(path, f"has the key {key!r}, which is no text: put it in quotes")
-            _check(inner, f"{path}.{key}" if depth else key, depth + 1)
+            if type(inner) is not str:
+                _check(inner, f"{path}.{key}" if depth else key, depth + 1)
     elif isinstance(value, list):
         for i, inner in enumerate(value):
             _check(inner, f"{path}[{i}]", depth + 1)
