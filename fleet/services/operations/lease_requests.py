@@ -79,12 +79,13 @@ def begin(lease: str) -> int:
     return int(count)
 
 
-def complete(lease: str, served: int) -> None:
-    """Records that a run was completed which began when there were ``served`` requests.
+def complete(lease: str, served: int) -> int:
+    """Records that a run was completed which began when there were ``served`` requests; returns how many there are now.
 
     One that ends later than a run that began after it is not recorded: it would make served requests unserved again.
     """
-    _COMPLETE.run(lease=lease, served=served)
+    counts = _COMPLETE.returning("count", lease=lease, served=served)
+    return int(counts[0]) if counts else begin(lease)
 
 
 def _completing(param: prepared.Param) -> Any:

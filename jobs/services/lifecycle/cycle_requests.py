@@ -36,6 +36,6 @@ def is_waiting() -> bool:
     return lease_requests.is_waiting(LEASE)
 
 
-def complete(served: int) -> None:
-    """Records that a cycle was completed which began when there were ``served`` requests."""
-    lease_requests.complete(LEASE, served)
+def complete(served: int) -> int:
+    """Records that a cycle was completed which began when there were ``served`` requests; returns how many there are now."""
+    return lease_requests.complete(LEASE, served)

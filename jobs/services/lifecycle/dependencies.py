@@ -12,6 +12,7 @@ from threading import local
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from fleet.db import prepared
 from fleet.errors import FieldFault, InvalidInput
 from fleet.models import Lease
 from jobs.core.life import dependencies as core
@@ -92,14 +93,20 @@ def settle(now: datetime) -> int:
 
     Changed is what has since this thread settled last. Returns how many may start now or wait for another reason.
     """
-    waiting = Job.objects.filter(awaits__isnull=False, deleting_at__isnull=True).exclude(state__in=Job.FINISHED)
     changes = _changes()
-    if not waiting.exists():
+    if not _FIRST_WAITING.values():
         changes.forget()
         return 0
-    count = _settle_waiting(waiting, changes.names(now), now)
+    count = _settle_waiting(_waiting(), changes.names(now), now)
     changes.done()
     return count
+
+
+def _waiting() -> QuerySet[Job]:
+    return Job.objects.filter(awaits__isnull=False, deleting_at__isnull=True).exclude(state__in=Job.FINISHED)
+
+
+_FIRST_WAITING: prepared.Rows[Job] = prepared.Rows(lambda _: _waiting().order_by().values_list("pk")[:1])
 
 
 def _settle_waiting(waiting: QuerySet[Job], names: Collection[Key] | None, now: datetime) -> int:

@@ -142,8 +142,7 @@ class _Cycles:
         if written is None:
             return False
         self.placed += len(written.placed)
-        cycle_requests.complete(self.served)
-        before, self.served = self.served, cycle_requests.requests()
+        before, self.served = self.served, cycle_requests.complete(self.served)
         return plan.more or orders.again or starts_small or before != self.served
 
     def _preemption_planner(self, cache: SchedulerCache, plan: Plan, now: datetime) -> Callable[[Plan], PreemptionPlan]:

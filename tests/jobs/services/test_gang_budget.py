@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(connection.vendor == "postgresql", reason="counts what is asked where writers need no locks"),
 ]
-BUDGET = {"idle cycle": 15, "cycle": 30, "push": 27, "report of start": 15, "report of end": 16}
+BUDGET = {"idle cycle": 14, "cycle": 29, "push": 25, "report of start": 14, "report of end": 15}
 """Statements that begin and end transactions count as well."""
 
 
