@@ -165,4 +165,3 @@ def test_it_says_what_a_column_has_after_an_update(clusters):
     assert update.returning("name", name="nowhere", labels={}) == []
     clusters[0].refresh_from_db()
     assert clusters[0].labels == {"n": "new"}
-
