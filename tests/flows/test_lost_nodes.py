@@ -50,8 +50,8 @@ def test_it_runs_again_on_the_other_nodes_of_its_cluster(world, settings, purge,
     assert len(now) == 3 and lost not in {pod["spec"]["nodeName"] for pod in now}
     events = {event.reason: event.message for event in Event.objects.all()}
     assert (
-        f"1 pods of attempt 1 on lost nodes of north are removed without an answer of {lost}"
-        in events["LostPodsRemoved"]
+        f"Removing 1 pods of attempt 1 from lost nodes of north, without an answer of {lost}"
+        in events["RemovingLostPods"]
     )
     assert f"node {lost} of north is excluded for this job" in events["NodeExcluded"]
     if not tolerations:

@@ -11,11 +11,14 @@ from functools import partial
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import TextField
+from django.db.models.functions import Cast
 
 from fleet.changes import events, journal, signals
 from fleet.core import fits, prices, tags
 from fleet.core.members import health
 from fleet.core.members.hub_names import hub_name
+from fleet.core.node_exclusions import TAINT, TAINT_NODES
 from fleet.errors import Conflict, FieldFault, InvalidInput, NotFound, invalid
 from fleet.member import addresses, kubeconfig
 from fleet.member.client import Access
@@ -132,6 +135,7 @@ def detach(cluster: Cluster, *, by: str, now: datetime, force: bool = False) -> 
     with transaction.atomic():
         row = locked(cluster)
         vetoes = [str(answer) for _, answer in signals.detaching.send(sender=Cluster, cluster=row) if answer]
+        vetoes += _left_in_member(row)
         if vetoes and not force:
             raise Conflict(f"{row.name} cannot leave yet: {'; '.join(vetoes)}")
         entry = change(row, journal.Action.DELETED)
@@ -142,6 +146,16 @@ def detach(cluster: Cluster, *, by: str, now: datetime, force: bool = False) -> 
         pk = row.pk
         row.delete()
         transaction.on_commit(partial(signals.cluster_changed.send, sender=Cluster, cluster_id=pk), robust=True)
+
+
+def _left_in_member(cluster: Cluster) -> Iterator[str]:
+    """What the fleet has changed there for as long as it is a member, and can still take back."""
+    if cluster.state != health.State.READY or TAINT_NODES not in cluster.annotations:
+        return
+    nodes = cluster.nodes.alias(text=Cast("taints", TextField())).filter(text__contains=f'"{TAINT}"')
+    if count := nodes.count():
+        take_off = f"kubectl annotate cluster {cluster.name} {TAINT_NODES}=false --overwrite"
+        yield f'the taint {TAINT} would stay on {count} of its nodes; "{take_off}" takes it off within a minute'
 
 
 def _objects_in(cluster: Cluster) -> Iterator[journal.Change]:

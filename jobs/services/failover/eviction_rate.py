@@ -34,10 +34,25 @@ def allow(cluster: Cluster, now: datetime, count: int = 1) -> int:
     own_window.filter(Q(ends_at__lte=now) | Q(ends_at__gt=now + _WINDOW)).update(ends_at=now + _WINDOW, count=0)
     taken = _take(own_window, count, limit)
     if taken < count and own_window.filter(count=limit).update(count=F("count") + 1):
-        source = f"label {PER_MINUTE}" if PER_MINUTE in cluster.labels else "CONVOY_EVICTIONS_PER_MINUTE"
-        message = f"{limit} jobs have left within a minute ({source}): the others follow later"
+        message = f"{limit} jobs have left within a minute ({_source(cluster)}): the others follow later"
         events.record(clusters.change(cluster), "EvictionsLimited", message, now, warning=True)
     return taken
+
+
+def why_later(cluster: Cluster, now: datetime) -> str:
+    """Why a job that is to leave the cluster has not left; empty: the rate allows it now."""
+    limit = limit_of(cluster)
+    window = EvictionWindow.objects.filter(
+        cluster=cluster, count__gte=limit, ends_at__gt=now, ends_at__lte=now + _WINDOW
+    ).first()
+    if window is None:
+        return ""
+    jobs = f"{limit} job{'s' * (limit > 1)}"
+    return f"the next leave at {window.ends_at:%H:%M:%S} UTC, since {jobs} a minute may leave {cluster} ({_source(cluster)})"
+
+
+def _source(cluster: Cluster) -> str:
+    return f"label {PER_MINUTE}" if PER_MINUTE in cluster.labels else "CONVOY_EVICTIONS_PER_MINUTE"
 
 
 def _take(window: QuerySet[EvictionWindow], count: int, limit: int) -> int:

@@ -36,7 +36,7 @@ from jobs.core.scheduling.scheduler import Scheduler
 from jobs.core.topology.speed import Speed
 from jobs.kinds import registry
 from jobs.models import Job
-from jobs.services.failover import lost_gangs
+from jobs.services.failover import eviction_rate, lost_gangs, returns
 from jobs.services.inspect import remedies, speeds
 from jobs.services.inspect.remedies import Sees, WaitingJob
 from jobs.services.scheduling import plan_failures, runtimes
@@ -124,10 +124,19 @@ def _explain_placed(job: Job, now: datetime) -> Explanation:
     rows = binding.explanation if binding else []
     clusters = [_stored_verdict(row, chosen) for row in rows]
     message = (job.reason or {}).get("message") or f"it runs on {', '.join(sorted(chosen))}"
-    message += _unseen(chosen) + lost_gangs.describe(job, now)
+    message += _unseen(chosen) + _why_it_has_not_left(job, now) + lost_gangs.describe(job, now)
     at = binding.scheduled_at if binding and binding.scheduled_at else now
     speed = speeds.of_placed(job, binding.placement) if binding else None
     return Explanation(job, at, "Placed", message, False, clusters, remedies.of_placed(job), None, speed)
+
+
+def _why_it_has_not_left(job: Job, now: datetime) -> str:
+    """Of a job whose cluster is tainted, and which the rate of evictions holds back there."""
+    cluster = job.cluster
+    if cluster is None or job.shares or job.state not in Job.ON_MEMBER or not cluster.taints:
+        return ""
+    why = "" if returns.may_stay(job, cluster, now) else eviction_rate.why_later(cluster, now)
+    return f"; it is to leave {cluster}: {why}" if why else ""
 
 
 def _unseen(names: Iterable[str]) -> str:

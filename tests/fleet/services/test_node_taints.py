@@ -1,11 +1,13 @@
 """Nodes that are excluded for everyone are tainted in their member, where the cluster asks for it, and no longer than that."""
 
+from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
 from fleet.core.node_exclusions import ExclusionReason
+from fleet.errors import Conflict
 from fleet.kube.resources import NODES
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberDenied
@@ -160,3 +162,24 @@ def test_the_taint_itself_does_not_keep_jobs_off_once_the_exclusion_has_ended(wo
 
     facts = facts_of(node, Nowhere(), {})
     assert [taint.key for taint in facts.taints] == ["nvidia.com/gpu"]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_cluster_whose_nodes_would_keep_the_taint_is_detached_by_force_alone(world, force):
+    exclude()
+    visited(world)
+    with pytest.raises(Conflict, match="would stay on 1 of its nodes") if not force else nullcontext():
+        clusters.detach(Cluster.objects.get(), by="ann", now=timezone.now(), force=force)
+    if not force:
+        asks("false")
+        visited(world)
+        clusters.detach(Cluster.objects.get(), by="ann", now=timezone.now())
+    assert not Cluster.objects.exists()
+
+
+def test_a_cluster_that_does_not_answer_is_detached_with_the_taint(world):
+    exclude()
+    visited(world)
+    Cluster.objects.update(state="NotReady")
+    clusters.detach(Cluster.objects.get(), by="ann", now=timezone.now())
+    assert taints(world) == [FOREIGN, OWN]

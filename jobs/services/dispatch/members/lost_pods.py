@@ -27,8 +27,8 @@ from jobs.services.failover import lost_nodes
 from jobs.services.failover.lost_nodes import LostNode
 from jobs.snapshot import spec_of
 
-REMOVED = "LostPodsRemoved"
-"""Reason of the event."""
+REMOVING = "RemovingLostPods"
+"""Reason of the event, which is written before a pod is deleted: a worker that dies in between leaves no pod unmentioned."""
 
 
 def remove(client: MemberClient, work: Work, job: Job | None, now: datetime) -> NotYet:
@@ -77,7 +77,7 @@ def _record(job: Job, work: Work, pods: list[dict[str, Any]], now: datetime) -> 
     nodes = sorted({pod["spec"]["nodeName"] for pod in pods})
     more = f" and {len(nodes) - _MOST_NAMED} more" if len(nodes) > _MOST_NAMED else ""
     message = (
-        f"{len(pods)} pods of attempt {work.attempt} on lost nodes of {work.cluster.name} are removed without an answer of"
+        f"Removing {len(pods)} pods of attempt {work.attempt} from lost nodes of {work.cluster.name}, without an answer of"
         f" {', '.join(nodes[:_MOST_NAMED])}{more}: their processes may run there until the node answers or is off"
     )
-    record_event(job, REMOVED, message, now, warning=True)
+    record_event(job, REMOVING, message, now, warning=True)

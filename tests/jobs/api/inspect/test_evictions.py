@@ -10,6 +10,7 @@ from fleet.services.clusters import clusters
 from jobs.models import Job, Work
 from jobs.services.failover.eviction_rate import PER_MINUTE
 from jobs.services.follow.timeouts import health
+from jobs.services.inspect import explaining
 from tests.support import books
 from tests.support.world import pytorch_job
 
@@ -48,6 +49,13 @@ def test_a_drain_goes_at_the_pace_of_its_cluster_and_says_how_far_it_is(as_viewe
         pass_at(now)
     shown = progress(as_viewer)
     assert (shown["jobs_left"], shown["copies_left"], shown["left_last_minute"], shown["minutes_left"]) == (3, 5, 2, 2)
+    stays = Job.objects.filter(state__in=Job.ON_MEMBER).first()
+    why = explaining.explain_job(stays, now + timedelta(seconds=1)).message
+    assert (
+        f"it is to leave north: the next leave at {now + timedelta(minutes=1):%H:%M:%S} UTC, since 2 jobs a minute"
+        in why
+    )
+    assert "it is to leave" not in explaining.explain_job(stays, now + timedelta(seconds=61)).message
     assert PER_MINUTE in Event.objects.get(reason="EvictionsLimited").message
     pass_at(now + timedelta(seconds=61))
     assert progress(as_viewer)["jobs_left"] == 1

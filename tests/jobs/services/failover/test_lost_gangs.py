@@ -173,6 +173,9 @@ def test_gangs_leave_within_the_rate_of_their_cluster_and_the_first_in_rank_firs
     goes_down("b")
     assert health.check(after(21)) == 1 and health.check(after(23)) == 0
     assert (books.job("mistral").state, books.job("llama").state) == ("Moving", "Running")
+    why = explaining.explain_job(books.job("llama"), after(24)).message
+    assert "it leaves them; the next leave at " in why and "since 1 job a minute may leave north (label convoy" in why
+    assert "its turn is next" in explaining.explain_job(books.job("llama"), after(82)).message
     assert health.check(after(82)) == 1
     assert Event.objects.filter(reason="EvictionsLimited").count() == 1
 

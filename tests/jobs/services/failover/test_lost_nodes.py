@@ -1,5 +1,6 @@
 """Which nodes count as lost, and what becomes of the pods and the gangs on them."""
 
+import sys
 from datetime import timedelta
 
 import pytest
@@ -153,7 +154,19 @@ def test_pods_that_nothing_ends_are_removed_from_lost_nodes_and_the_timeline_say
     (job, work), api = withdrawn(north, "a"), Api("a", leaving="2999-01-01T00:00:00Z")
     lost_pods.remove(api, work, job, north.now)
     assert api.deleted == [("/api/v1/namespaces/default/pods/llama-worker-0", {"uid": "u", "grace_s": 0})]
-    assert "may run there" in Event.objects.get(reason=lost_pods.REMOVED).message
+    assert "may run there" in Event.objects.get(reason=lost_pods.REMOVING).message
+
+
+def test_the_timeline_says_so_too_when_the_worker_dies_before_a_pod_is_deleted(north, monkeypatch):
+    north.says("Unknown", "a", taints=UNREACHABLE)
+    north.lost(MINUTE)
+    (job, work), api = withdrawn(north, "a"), Api("a")
+    with monkeypatch.context() as dying, pytest.raises(SystemExit):
+        dying.setattr(api, "delete", lambda *_, **__: sys.exit(1))
+        lost_pods.remove(api, work, job, north.now)
+    assert Event.objects.get(reason=lost_pods.REMOVING).message.startswith("Removing 1 pods")
+    lost_pods.remove(api, work, job, north.now)
+    assert len(api.deleted) == 1 and Event.objects.filter(reason=lost_pods.REMOVING).count() == 1
 
 
 @pytest.mark.parametrize(("leaving", "count"), [("2999-01-01T00:00:00Z", 0), ("2020-01-01T00:00:00Z", 1), (None, 0)])
