@@ -1,14 +1,19 @@
-"""The tour: opens by itself on the demo fleet, five pages, put away and taken up again, by keyboard, in three languages."""
+"""The tour: opens by itself on the demo fleet, six steps, put away and taken up again, by keyboard, in three languages."""
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
+from fleet.models import Event, Pod
+from jobs.models import Job, Notice
 from simulator import fault_parser
 from simulator.faults_control import ControlServer
 from tests.console.builders import sign_in
+from tests.jobs.services import resizing
 from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,10 +29,14 @@ def step(page, title: str):
     return page.get_by_role("region", name=title)
 
 
-def test_it_leads_through_five_pages_by_keyboard(page, demo, axe):
+def test_it_leads_through_six_steps_by_keyboard(page, demo, axe):
     sign_in(page)
     steps = {"The fleet at a glance": "/fleet", "Submit a job": "/submit", "Why does it wait?": r"/jobs\?state=Queued"}
-    steps |= {"Who is promised what": "/quotas", "Break a cluster and watch": "/fleet"}
+    steps |= {
+        "Who is promised what": "/quotas",
+        "Reclaim a node and watch": "/fleet",
+        "Break a cluster and watch": "/fleet",
+    }
     for title, address in steps.items():
         expect(step(page, title)).to_be_visible()
         expect(page).to_have_url(re.compile(address + "$"))
@@ -50,7 +59,7 @@ def test_it_is_put_away_and_taken_up_where_it_was(page, demo):
     page.get_by_role("button", name="Help", exact=True).click()
     page.get_by_role("menuitem", name="Go on with the tour").click()
     expect(step(page, "Submit a job")).to_be_visible()
-    expect(page.get_by_text("Tour · step 2 of 5")).to_be_visible()
+    expect(page.get_by_text("Tour · step 2 of 6")).to_be_visible()
 
 
 @pytest.fixture
@@ -68,12 +77,44 @@ def simulator(world, demo, settings, tmp_path_factory):
     control.stop()
 
 
+def walk(page, steps: int) -> None:
+    for number in range(1, steps + 1):
+        expect(page.get_by_text(f"Tour · step {number} of")).to_be_visible()
+        page.get_by_role("button", name="Next", exact=True).click()
+
+
+def notified(name: str, step: int) -> str:
+    """The supervisor of the member has recorded that the job's last worker saved this step and left; returns its node."""
+    job = Job.objects.get(name=name)
+    last = Pod.objects.filter(job_uid=job.uid).order_by("-index")[0]
+    now = timezone.now()
+    about = {"job": job, "attempt": job.attempt, "cluster_name": last.cluster.name, "scope": "Pods", "cause": "reclaim"}
+    times = {"at": now, "deadline": now + timedelta(seconds=30), "heard_at": now, "left_at": now}
+    Notice.objects.create(**about, **times, notice_id="n", node=last.node, pod=last.name, saved_step=step)
+    return str(last.node)
+
+
+def test_it_reclaims_a_node_under_an_elastic_job_and_tells_what_its_worker_saved(world, page, aside, simulator, axe):
+    aside(world.apply, POLICY, resizing.elastic("llama", 2, least=1, most=2))
+    aside(world.expect, "llama", "Running")
+    sign_in(page)
+    walk(page, 4)
+    story = step(page, "Reclaim a node and watch")
+    story.get_by_role("button", name="Reclaim a node under default/llama").click()
+    expect(story.get_by_text(re.compile("is taken back in 30 seconds"))).to_be_visible()
+    node = aside(notified, "llama", 40)
+    expect(story.get_by_text("llama-worker-1 saved step 40 and left.")).to_be_visible()
+    assert axe(page) == []
+    story.get_by_role("button", name=f"Bring {node} back").click()
+    expect(story.get_by_text(f"{node} is back", exact=False)).to_be_visible()
+    assert aside(Event.objects.filter(reason="ReclaimedOnPurpose", message__contains=node).count) == 1
+
+
 def test_it_breaks_a_simulated_cluster_and_ends_with_a_moved_job(world, page, aside, simulator, axe):
     aside(world.apply, POLICY, pytorch_job("llama", workers=0, duration="10h"))
     aside(world.expect, "llama", "Running")
     sign_in(page)
-    for _ in range(4):
-        page.get_by_role("button", name="Next", exact=True).click()
+    walk(page, 5)
     story = step(page, "Break a cluster and watch")
     story.get_by_role("button", name=re.compile("^Break ")).click()
     expect(story.get_by_role("link").filter(has_text="default/llama runs on")).to_be_visible(timeout=60_000)

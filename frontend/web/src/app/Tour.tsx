@@ -1,4 +1,4 @@
-/** Five steps through the product on the demo fleet, beside the pages they are about. Fetched when it is opened. */
+/** Six steps through the product on the demo fleet, beside the pages they are about. Fetched when it is opened. */
 import { ActionIcon, Button, Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { X } from 'lucide-react';
@@ -11,6 +11,7 @@ import { clustersQuery } from '../fleet/queries.ts';
 import { useGo } from '../scope/useScope.ts';
 import { tour, TOUR_STEPS } from './tour.ts';
 import { TourBreak } from './TourBreak.tsx';
+import { TourReclaim } from './TourReclaim.tsx';
 import classes from './Tour.module.css';
 
 export function Tour({ step }: { step: number }) {
@@ -21,7 +22,7 @@ export function Tour({ step }: { step: number }) {
   const breakable = useBreakable();
   const name = TOUR_STEPS[step] ?? 'fleet';
   const last = step === TOUR_STEPS.length - 1;
-  const places = ['/fleet', '/submit', '/jobs?state=Queued', '/quotas', '/fleet'];
+  const places = ['/fleet', '/submit', '/jobs?state=Queued', '/quotas', '/fleet', '/fleet'];
   const place = places[step] ?? '/fleet';
   const show = (next: number) => {
     tour.goTo(next);
@@ -39,6 +40,7 @@ export function Tour({ step }: { step: number }) {
       </h2>
       <p>{t(`tour.${name}.body`)}</p>
       <p className={classes['try']}>{t(`tour.${name}.try`)}</p>
+      {name === 'reclaim' && <TourReclaim />}
       {last && breakable && <TourBreak cluster={breakable} />}
       <Group justify="space-between" mt="sm" gap="xs">
         {here === place.split('?')[0] ? (

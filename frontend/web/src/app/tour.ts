@@ -1,7 +1,7 @@
 /** Progress of the tour, kept in this browser: never seen, open at a step, put away at a step, or done. */
 import { useSyncExternalStore } from 'react';
 
-export const TOUR_STEPS = ['fleet', 'submit', 'waiting', 'quota', 'kill'] as const;
+export const TOUR_STEPS = ['fleet', 'submit', 'waiting', 'quota', 'reclaim', 'kill'] as const;
 
 export interface TourState {
   status: 'new' | 'open' | 'away' | 'done';

@@ -18,6 +18,7 @@ import { DrainPanel } from './DrainPanel.tsx';
 import { GpuMap } from './GpuMap.tsx';
 import { NodesPanel } from './NodesPanel.tsx';
 import { clustersQuery } from './queries.ts';
+import { SpotPanel } from './SpotPanel.tsx';
 import { detaching, hasToBeLeft } from './steering.ts';
 import { Taints } from './Taints.tsx';
 import classes from './ClusterPage.module.css';
@@ -46,6 +47,7 @@ export default function ClusterPage() {
               {cluster && hasToBeLeft(cluster) && <DrainPanel name={name} />}
               <GpuMap name={name} cluster={cluster} />
               <JobsOverTime of={{ cluster: name }} />
+              <SpotPanel name={name} />
               <Taints name={name} />
               <ClusterAccess name={name} />
               <NodesPanel key={name} name={name} cluster={cluster} />
