@@ -36,6 +36,7 @@ from jobs.snapshot_claims import Locations, claim_locations, clusters_of, mounte
 from jobs.snapshot_rows import LIVE as LIVE
 from jobs.snapshot_rows import capacity_hold_of, charges_of, past_attempts
 from jobs.snapshot_running import admitted_at as admitted_at
+from jobs.snapshot_running import first_unprotected as first_unprotected
 from jobs.snapshot_running import load_parts
 from jobs.snapshot_running import load_runners as load_runners
 from jobs.snapshot_topology import Whereabouts, whereabouts

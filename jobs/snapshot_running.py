@@ -22,8 +22,10 @@ from jobs.kinds import registry
 from jobs.models import Job
 from jobs.snapshot_rows import LIVE, charge_of
 from quotas.core.accounts.ledger import Charge
+from quotas.core.reclaiming.candidates import protected_until
 from quotas.core.reclaiming.victims import BETWEEN_BORROWERS
 from quotas.core.trees.flavors import flavor_of
+from quotas.core.trees.tree import Tree
 
 _RUNNING = (
     "pk", "uid", "namespace", "name", "leaf", "charge", "preemptible", "priority", "started_at", "cluster__name",
@@ -178,3 +180,12 @@ def admitted_at(job: Mapping[str, Any]) -> datetime:
     """Since when the leaf of a charged job is charged for it; of jobs that an older version placed, an earlier moment."""
     at: datetime = job["charged_at"] or job["started_at"] or job["queued_at"]
     return at
+
+
+def first_unprotected(rows: QuerySet[Job], tree: Tree, leaf: str, now: datetime) -> datetime | None:
+    """When the min-runtime of the first of these jobs of a leaf is over; None: that of one is, or there is none."""
+    if not tree.by_path[leaf].attributes.min_runtime:
+        return None
+    jobs = rows.filter(leaf=leaf).order_by().values("charged_at", "started_at", "queued_at")
+    ends = [protected_until(tree, leaf, admitted_at(job), now) for job in jobs]
+    return min((end for end in ends if end), default=None) if all(ends) else None

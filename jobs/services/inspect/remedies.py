@@ -15,6 +15,7 @@ from django.db.models import Q
 from fleet.models import Hold
 from jobs import snapshot
 from jobs.core import reasons
+from jobs.core.admission import admission_pass
 from jobs.core.admission.snapshot import Quota
 from jobs.core.explain import changes, manifests, remedies
 from jobs.core.explain.changes import Occupant, describe_wait
@@ -295,8 +296,9 @@ def _return(waiting: WaitingJob, borrower: Borrower, resource: str) -> Change:
     enough = _enough(_charged([borrower.path], resource), resource, _short(waiting)) or ((), 0)
     message = f"{borrower.path} uses {reasons.amount(resource, borrower.amount)} more than its min"
     if waiting.quota is not None and waiting.job.leaf in waiting.quota.ledger.path_rows:
-        has_claimed, ledger = waiting.job.claimed_at is not None, waiting.quota.ledger
-        claim = describe_claim(ledger, waiting.charge, borrower.path, resource, has_claimed=has_claimed)
+        ledger, claimant = waiting.quota.ledger, admission_pass.unit_of(waiting.gang)
+        first_at = snapshot.first_unprotected(snapshot.running_jobs(), ledger.tree, borrower.path, waiting.now)
+        claim = describe_claim(ledger, claimant, borrower.path, resource, first_at)
         message = f"{message} ({claim})" if claim else message
     amounts = {resource: borrower.amount}
     return Change(

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+import yaml
 from django.utils import timezone
 
 from fleet.models import Hold
@@ -137,7 +138,7 @@ def test_a_preview_of_the_tree_and_a_dry_run_name_who_would_leave():
 
 @pytest.mark.parametrize(("gpus", "claimed_at", "said"), [
     (6, None, "and root/a would borrow 100 % with this job: none is evicted for it before that share is the larger one"),
-    (3, NOW, "and root/a would borrow 50 % with this job, which has had others evicted by its share once already"),
+    (3, NOW, "and root/a would borrow 50 % with this job, which has had others evicted for what it would borrow once already"),
     (3, None, "and root/a would borrow 50 % with this job: jobs that borrow there may be evicted for it"),
 ])  # fmt: skip
 def test_the_explanation_of_a_job_that_waits_says_the_shares_and_when_they_would_help(gpus, claimed_at, said):
@@ -159,3 +160,83 @@ def test_the_explanation_says_no_share_where_none_is_claimed():
     books.cycle(NOW)
     explanation = explaining.explain_job(books.job("mine"), NOW, lambda _: True)
     assert not [each for each in explanation.changes if "share" in each.message]
+
+
+URGENT = {"borrowing-priority": "10"}
+
+
+def urgent_tree(**of_b: str) -> dict:
+    leaves = team("a", 0, 6), team("b", 0, 6, attributes={key.replace("_", "-"): of_b[key] for key in of_b})
+    return manifest(quota("root", WHOLE, WHOLE, *leaves, attributes=URGENT))
+
+
+@pytest.mark.parametrize(("priority", "stays"), [("9", True), ("10", False)])
+def test_from_the_borrowing_priority_on_a_job_evicts_one_below_that_borrows(priority, stays):
+    full("Min")
+    trees.apply(urgent_tree(), by="system", now=NOW)
+    books.apply(job("mine", "a", **{"convoy.dev/priority": priority}))
+    books.cycle(NOW)
+    assert states() == {"old": "Running", "young": "Running" if stays else "Reclaiming", "mine": "Queued"}
+    if not stays:
+        message = books.job("young").reason["message"]
+        assert "below the borrowing-priority 10, which root/a's job has" in message
+        leave("young")
+        books.cycle(NOW + MINUTE)
+        assert states() == {"old": "Running", "young": "Queued", "mine": "Placed"}
+
+
+def test_jobs_of_the_borrowing_priority_do_not_evict_each_other():
+    full("Min")
+    trees.apply(urgent_tree(), by="system", now=NOW)
+    Job.objects.update(priority=10)
+    loop._idle_caches.clear()
+    books.apply(job("mine", "a", **{"convoy.dev/priority": "11"}))
+    books.cycle(NOW)
+    assert states() == {"old": "Running", "young": "Running", "mine": "Queued"}
+
+
+def advice(name: str) -> str:
+    """What the explanation says of the queue that borrows."""
+    explanation = explaining.explain_job(books.job(name), NOW, lambda _: True)
+    steps = [step for change in explanation.changes for step in (change, *change.steps)]
+    return next(step.message for step in steps if step.kind is Kind.RETURN_BORROWED)
+
+
+@pytest.mark.parametrize("rule", ["share", "priority"])
+def test_a_borrower_is_told_until_when_those_that_it_may_evict_are_protected(rule):
+    full(min_runtime="10m")
+    if rule == "priority":
+        trees.apply(urgent_tree(min_runtime="10m"), by="system", now=NOW)
+    books.apply(job("mine", "a", **{"convoy.dev/priority": "10"}))
+    books.cycle(NOW)
+    assert books.job("mine").state == "Queued"
+    until = f"{NOW + 10 * MINUTE:%Y-%m-%d %H:%M:%S} UTC"
+    assert f"may be evicted for it, from {until} on, when the min-runtime of the first is over" in advice("mine")
+    Job.objects.filter(name="old").update(charged_at=NOW - 11 * MINUTE)
+    assert "min-runtime" not in advice("mine")
+
+
+def test_a_job_whose_queue_preempts_by_priority_is_not_told_that_others_may_be_evicted_for_it():
+    full()
+    leaves = team("a", 0, 6, attributes={"preempt-policy": "PreemptLowerPriority"}), team("b", 0, 6)
+    attributes = {"reclaim": "FairShare", **URGENT}
+    trees.apply(manifest(quota("root", WHOLE, WHOLE, *leaves, attributes=attributes)), by="system", now=NOW)
+    books.apply(job("mine", "a", **{"convoy.dev/priority": "10"}))
+    books.cycle(NOW)
+    assert states() == {"old": "Running", "young": "Running", "mine": "Queued"}
+    assert "evicts no jobs of other queues for what it would borrow: its queue preempts by priority" in advice("mine")
+
+
+def test_a_job_that_may_not_be_preempted_is_not_told_that_others_may_be_evicted_for_it():
+    books.a_cluster(gpus=6)
+    leaves = team("a", 3, 6), team("b", 0, 6)
+    trees.apply(manifest(quota("root", WHOLE, WHOLE, *leaves, attributes={"reclaim": "FairShare"})), by="system", now=NOW)
+    firm = {"quota.scheduling.alibabacloud.com/preemptible": "false"}
+    books.apply(job("first", "a"), job("other", "b"))
+    body = yaml.safe_load(job("mine", "a"))
+    body["metadata"]["labels"] |= firm
+    books.cycle(NOW)
+    books.apply(yaml.safe_dump(body))
+    books.cycle(NOW)
+    assert states() == {"first": "Placed", "other": "Placed", "mine": "Queued"}
+    assert "may not be preempted, and evicts no jobs for what it would borrow" in advice("mine")
