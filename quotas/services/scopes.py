@@ -4,20 +4,25 @@ Asked by the services themselves, with the name a door gives, so that every door
 A name that no user has is the product itself.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import accumulate
 from typing import Any
 
 from fleet.core.security import token_scopes
 from fleet.errors import Forbidden
 from fleet.models import Grant
 from fleet.services.authorization import access
+from quotas import queries
 from quotas.core.trees.tree import Node, Submitter, Tree
 from quotas.models import Queue, QuotaGrant, QuotaTree
 from quotas.services import edits
 
 _WHOLE = (Grant.Role.FLEET_ADMIN, Grant.Role.QUOTA_ADMIN)
 _KINDS = (QuotaTree.kind, Queue.kind)
+MOST_TREES = 500
+"""Changes of the tree that a report of a time reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +77,42 @@ def submitter_of(name: str, path: str) -> Submitter:
 def visible_paths(user: Any, tree: Tree | None) -> frozenset[str] | None:
     """The leaves that the user leads or of which they read a namespace, and the nodes above; None: the user reads all.
 
-    The tree is everybody's who reads the fleet. This is for reports that say what single teams did.
+    The tree is everybody's who reads the fleet. This is for reports that say what single teams do.
     """
     namespaces = access.visible_namespaces(user)
     if namespaces is None:
         return None
     led = scope_of(user).paths or frozenset()
-    if tree is None:
-        return frozenset()
-    leaves = [leaf for leaf in tree.leaves if namespaces & set(leaf.namespaces) or _is_within(leaf.path, led)]
-    return frozenset(node.path for leaf in leaves for node in tree.to_root(leaf.path))
+    return _visible(((leaf.path, leaf.namespaces) for leaf in tree.leaves) if tree else (), namespaces, led)
+
+
+def visible_paths_between(user: Any, begin: datetime, end: datetime) -> frozenset[str] | None:
+    """The same of the trees of a time: a path that was another team's in one of them is not visible in all of it.
+
+    Who leads a node of today leads what it was since it was added, and no earlier node of its name. Raises `InvalidInput` where
+    there are too many trees.
+    """
+    namespaces = access.visible_namespaces(user)
+    if namespaces is None:
+        return None
+    tops = scope_of(user).paths or frozenset()
+    added = dict(Queue.objects.filter(path__in=tops).values_list("path", "created_at"))
+    seen, hidden = set[str](), set[str]()
+    for since, manifest in queries.trees_between(begin, end, MOST_TREES):
+        nodes = dict(edits.walk(manifest or {}))
+        leaves = ((path, node.get("namespaces") or ()) for path, node in nodes.items() if not node.get("children"))
+        led = {path for path in tops if path in added and added[path] <= since}
+        visible = _visible(leaves, namespaces, led)
+        seen |= visible
+        hidden |= nodes.keys() - visible
+    return frozenset(seen - hidden)
+
+
+def _visible(
+    leaves: Iterable[tuple[str, Iterable[str]]], namespaces: Collection[str], led: Collection[str]
+) -> frozenset[str]:
+    own = [path for path, of_leaf in leaves if not set(namespaces).isdisjoint(of_leaf) or _is_within(path, led)]
+    return frozenset(above for path in own for above in accumulate(path.split("/"), "{}/{}".format))
 
 
 def _is_within(path: str, tops: Iterable[str]) -> bool:

@@ -16,7 +16,6 @@ from fleet.db import clock
 from jobs.api.listing import AsPlainText
 from jobs.api.reports import tables
 from jobs.services.series import lending
-from quotas import queries
 from quotas.services import scopes
 
 _DEFAULT = timedelta(days=7)
@@ -53,10 +52,13 @@ class LendingView(Guarded, APIView):
         responses={(200, "application/json"): LendingSerializer, (200, "text/csv"): OpenApiResponse(OpenApiTypes.STR)},
     )
     def get(self, request: Request) -> HttpResponseBase:
-        """Of at most 31 days. A caller who may not read all namespaces sees the own queues by name, all others as one."""
+        """Of at most 31 days. A caller who may not read all namespaces sees the own queues by name, all others as one.
+
+        A queue is their own if it was in every tree of the time that had one of its name, whatever is in force now.
+        """
         now = clock.now()
         period = tables.read_period(request, _DEFAULT, now)
-        visible = scopes.visible_paths(request.user, queries.tree())
+        visible = scopes.visible_paths_between(request.user, period.begin, min(period.end, now))
         report = lending.read(period.begin, period.end, now, visible)
         rows = [dict(zip(_COLUMNS, (*flow, tables.hours(round(amount))), strict=True)) for flow, amount in report.flows]
         if period.as_csv:

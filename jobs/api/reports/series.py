@@ -17,7 +17,6 @@ from fleet.errors import invalid
 from fleet.services.authorization import access
 from jobs.core.series.catalogue import KEPT, STEPS, Dimension
 from jobs.services.series import reading
-from quotas import queries
 from quotas.services import scopes
 
 _KINDS = {
@@ -77,16 +76,16 @@ class SeriesView(Guarded, APIView):
         begin = moment(params, "from") or end - _DEFAULT
         by, name = params.get("by") or Dimension.FLEET, params.get("name")
         query = reading.ask(params.get("metric", ""), by, name, begin, end, params.get("step", ""))
-        answer = reading.read(query, _visible(request, query.by), now)
+        answer = reading.read(query, _visible(request, query, now), now)
         return Response(SeriesAnswerSerializer(_shown(answer)).data)
 
 
-def _visible(request: Request, by: Dimension) -> Iterable[str] | None:
+def _visible(request: Request, query: reading.Query, now: datetime) -> Iterable[str] | None:
     """Clusters and models are everybody's who reads the fleet; of teams one sees those one may read, and their queues."""
-    namespaces = access.visible_namespaces(request.user)
-    if by is Dimension.QUEUE and namespaces is not None:
-        return scopes.visible_paths(request.user, queries.tree())
-    return namespaces if by is Dimension.TEAM else None
+    if query.by is Dimension.QUEUE:
+        begin, end = (datetime.fromtimestamp(at, UTC) for at in (query.begin, query.end))
+        return scopes.visible_paths_between(request.user, begin, min(end, now))
+    return access.visible_namespaces(request.user) if query.by is Dimension.TEAM else None
 
 
 def _shown(answer: reading.Answer) -> dict[str, Any]:

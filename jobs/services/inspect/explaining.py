@@ -294,7 +294,7 @@ def demand(
 def _scheduler_of_now(now: datetime) -> Scheduler:
     """A scheduler loaded from rows, with the nodes reserved that its next cycle would reserve."""
     scheduler = Scheduler.from_snapshot(snapshot.load(now), plan_failures.guard)
-    scheduler.attempt("reserve", 0, partial(scheduler.reserve_nodes, now, runtimes.load))
+    scheduler.attempt("reserve", 0, partial(scheduler.reserve_nodes, now, partial(runtimes.load, now)))
     return scheduler
 
 

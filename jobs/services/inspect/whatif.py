@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from fleet.changes import dry_runs
@@ -98,8 +99,9 @@ def simulate_change(suppose: Suppose, *, by: str, now: datetime) -> Answer:
     changed = _changed(world, suppose)
     gone = [*affected.leaving.values(), *(gang for gang, _ in hypothetical)]
     changed = what_if.with_waiting(changed, gone)
-    before = _outcomes_by_job(cycle.run_cycle(world, now, runtimes.load, guard))
-    after = _outcomes_by_job(cycle.run_cycle(changed, now, runtimes.load, guard))
+    runs = partial(runtimes.load, now)
+    before = _outcomes_by_job(cycle.run_cycle(world, now, runs, guard))
+    after = _outcomes_by_job(cycle.run_cycle(changed, now, runs, guard))
     waiting = set(before)
     cluster = suppose.lose_cluster or suppose.drain_cluster
     before |= {pk: JobOutcome("Runs", cluster) for pk in (*affected.leaving, *affected.staying)}

@@ -175,7 +175,7 @@ class SchedulerCache:
     def runs(self) -> Runs:
         """Running gangs and when each is expected to end, as of the last refresh."""
         if self._runs is None:
-            self._runs = runtimes.load()
+            self._runs = runtimes.load(self._now)
         return self._runs
 
     def _ends(self) -> Mapping[int, datetime]:

@@ -41,14 +41,14 @@ _RAN: Final = ("pk", "namespace", "leaf", "gpus", "started_at", "finished_at")
 _HAS_PLACE = (*Job.ON_MEMBER, Job.State.RECLAIMING)
 
 
-def load() -> Runs:
+def load(now: datetime) -> Runs:
     runs = Runs(estimates=RuntimeEstimates(settings.CONVOY_CYCLE.unknown_runtime_s))
     ended = Job.objects.filter(state=Job.State.SUCCEEDED, started_at__isnull=False, finished_at__isnull=False)
     latest = ended.order_by("-finished_at", "-pk").values_list(*_RAN)[:_ENDED]
     for row in reversed(latest):
         _learn(runs, *row)
     runs.by_job = _runs(Job.objects.all())
-    use.load(runs)
+    use.load(runs, now)
     return runs
 
 

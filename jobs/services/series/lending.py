@@ -18,10 +18,11 @@ from quotas.core.accounts import lending
 from quotas.core.accounts.lending import Change, Family, Flow
 from quotas.core.trees import parsing, window_trees, windows
 from quotas.core.trees.tree import Node, Tree
+from quotas.services import scopes
 
 LONGEST = timedelta(days=31)
 MOST_SPANS = 100_000
-MOST_TREES = 500
+MOST_TREES = scopes.MOST_TREES
 """Changes of the tree, and of its windows, in one answer."""
 MOST_NODES = 100_000
 """Of all these trees together."""
@@ -68,12 +69,7 @@ def _changes(span: Span) -> tuple[Change, Change]:
 
 def _eras(begin: datetime, end: datetime) -> Iterator[Era]:
     """The trees of a time, each from when on: as they were saved, and as their windows opened and closed."""
-    rows = list(queries.revisions().filter(at__lt=end, at__gt=begin).order_by("generation")[: MOST_TREES + 1])
-    if len(rows) > MOST_TREES:
-        raise invalid("from", f"has more than {MOST_TREES} changes of the quota tree until to: choose a later from")
-    first = queries.revisions().filter(at__lte=begin).first()
-    nodes = 0
-    saved = [(begin, first.manifest if first else None), *((row.at, row.manifest) for row in rows)]
+    nodes, saved = 0, queries.trees_between(begin, end, MOST_TREES)
     for number, (since, manifest) in enumerate(saved):
         until = saved[number + 1][0] if number + 1 < len(saved) else end
         tree = parsing.parse_tree(manifest).tree if manifest else None

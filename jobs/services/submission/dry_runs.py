@@ -81,7 +81,7 @@ class _Played:
     def __init__(self, now: datetime) -> None:
         scheduler = Scheduler.from_snapshot(snapshot.load(now), guard)
         scheduler.ends = partial(known_ends.load, now)
-        plan = scheduler.run(now, runtimes.load)
+        plan = scheduler.run(now, partial(runtimes.load, now))
         quota = scheduler.quota
         self.places = {each.gang.job_id: each.placement.where for each in plan.placed}
         self.reasons = {each.gang.job_id: each.reason for each in plan.waits}

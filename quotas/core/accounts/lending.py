@@ -104,7 +104,7 @@ class _Moments:
 
     def close(self, at: int) -> None:
         """What is lent now has been so since the last moment. To be called before what is used is changed."""
-        if at <= self._since:
+        if at == self._since:
             return
         borrowed = [-amount if amount < 0 else 0 for amount in self._idle]
         total = sum(borrowed) + self._beyond
@@ -201,6 +201,7 @@ def add_up(
     eras: Sequence[tuple[int, Sequence[Family]]], changes: Iterable[Change], end: int, steps: int
 ) -> dict[Flow, float]:
     """From the first era's begin to ``end``: an era has the families it begins with. Earlier changes are its use at first.
+    Eras stand in the order of their begins.
 
     Raises `TooMuchWork` where that takes more steps.
     """

@@ -43,7 +43,7 @@ def gpu_hours(began) -> float:
 def recent_use() -> float:
     """GPU-hours that count for shares over time."""
     counted = Runs()
-    use.load(counted)
+    use.load(counted, timezone.now())
     return sum(counted.use_by_user(timezone.now().timestamp()).values()) / 3600
 
 

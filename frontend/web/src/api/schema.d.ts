@@ -1268,7 +1268,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Of at most 31 days. A caller who may not read all namespaces sees the own queues by name, all others as one. */
+        /**
+         * @description Of at most 31 days. A caller who may not read all namespaces sees the own queues by name, all others as one.
+         *
+         *     A queue is their own if it was in every tree of the time that had one of its name, whatever is in force now.
+         */
         get: operations["lending"];
         put?: never;
         post?: never;

@@ -21,3 +21,15 @@ test('none is no attribute, and what is being written is handed on for the serve
 test.each(['{}', '[1]', '[{"cron": 5}]', '[{"min": 8}]', '[{"unknown": "x"}]', '[', '[{"again": true}]', '[{"toString": "x"}]', '[{"min": ["8"]}]'])('%s has to be mended as text', (text) => {
   expect(rowsOf(text)).toBeNull();
 });
+
+test('amounts beyond 2^53 are kept to the unit', () => {
+  const text = '[{"cron": "0 8 * * *", "duration": "1h", "min": {"memory": "18014398509481985"}}]';
+  const rows = rowsOf(text);
+  expect(rows?.[0]?.min).toBe('memory=18014398509481985');
+  expect(textOf(rows ?? [])).toContain('"memory":"18014398509481985"');
+  expect(rowsOf(text.replace('"18014398509481985"', '18014398509481985'))).toBeNull();
+});
+
+test('an amount that stands twice is not dropped without a word', () => {
+  expect(JSON.parse(textOf([{ ...EMPTY, min: 'cpu=4, cpu=8' }]))).toEqual([{ cron: '', min: { cpu: 4, 'cpu=8': 8 } }]);
+});

@@ -40,7 +40,12 @@ function isPlain(value: unknown): value is Record<string, unknown> {
 }
 
 function isAmounts(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every((of: unknown) => typeof of === 'string' || typeof of === 'number');
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every(isExact);
+}
+
+/** Whether the amount is what was written: a number beyond 2^53 is not, by the time it has been read. */
+function isExact(amount: unknown): boolean {
+  return typeof amount === 'string' || (typeof amount === 'number' && Math.abs(amount) <= Number.MAX_SAFE_INTEGER);
 }
 
 function rowOf(window: Record<string, unknown>): WindowRow {
@@ -58,12 +63,12 @@ function windowOf({ again, ...row }: WindowRow): Record<string, unknown> {
   };
 }
 
+/** What is no amount, or stands twice, is handed on as it is written, for the server to refuse. */
 function amountsOf(text: string): Record<string, string | number> {
-  const parts = text.split(',').map((part) => part.trim()).filter(Boolean);
-  return Object.fromEntries(
-    parts.map((part) => {
-      const [name = '', amount = ''] = part.split('=').map((each) => each.trim());
-      return [name, /^\d+$/.test(amount) ? Number(amount) : amount];
-    }),
-  );
+  const amounts = new Map<string, string | number>();
+  for (const part of text.split(',').map((each) => each.trim()).filter(Boolean)) {
+    const [name = '', amount = ''] = part.split('=').map((each) => each.trim());
+    amounts.set(amounts.has(name) ? part : name, /^\d+$/.test(amount) && isExact(Number(amount)) ? Number(amount) : amount);
+  }
+  return Object.fromEntries(amounts);
 }

@@ -9,7 +9,9 @@ from jobs.models import DeletedUse, Job
 from quotas.core.accounts.budget_accounts import begin_of_longest
 
 COUNTS_HALF_LIVES = 16
-"""Use that is older counts less than a sixty-thousandth, and is forgotten."""
+"""Use that is older counts less than a sixty-thousandth, and is not loaded."""
+_KEPT = timedelta(days=366)
+"""At least so long use is kept, so that it counts again when the half-life is raised."""
 REPORTED_HALF_LIVES = COUNTS_HALF_LIVES // 2
 """So far back use can be added up as it counted then: what is forgotten by now counted less than a 256th at that time."""
 
@@ -42,8 +44,13 @@ def reported_since(now: datetime) -> datetime:
     return now - timedelta(seconds=REPORTED_HALF_LIVES * settings.CONVOY_CYCLE.share_half_life_s)
 
 
+def counted_since(now: datetime) -> datetime:
+    """Use that ended before then counts no more."""
+    return now - timedelta(seconds=COUNTS_HALF_LIVES * settings.CONVOY_CYCLE.share_half_life_s)
+
+
 def forget(now: datetime) -> None:
-    """Removes what counts neither for shares nor for a budget."""
-    faded = now - timedelta(seconds=COUNTS_HALF_LIVES * settings.CONVOY_CYCLE.share_half_life_s)
+    """Removes what counts neither for shares, also if the half-life were raised, nor for a budget."""
+    faded = min(counted_since(now), now - _KEPT)
     counts = begin_of_longest(snapshot.tree_in_force()[0], now)
     DeletedUse.objects.filter(ended_at__lt=min(faded, counts or faded)).delete()

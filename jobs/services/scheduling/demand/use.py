@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce, NullIf
 from jobs import snapshot
 from jobs.core.scheduling.backfill_reservation import Runs
 from jobs.models import Attempt, DeletedUse
-from jobs.services.lifecycle.accounting.deleted_use import COUNTS_HALF_LIVES
+from jobs.services.lifecycle.accounting import deleted_use
 from quotas.core.accounts.queue_use import Account
 from quotas.core.queues.recent_use import RecentUse, Stretch
 
@@ -28,15 +28,15 @@ _FRESH = timedelta(seconds=5)
 _last: list[tuple[datetime, Mapping[Account, float]]] = []
 
 
-def load(runs: Runs) -> None:
-    """Loads the use of all attempts, if the tree in force shares by it."""
+def load(runs: Runs, now: datetime) -> None:
+    """Loads the use of all attempts that counts yet, if the tree in force shares by it."""
     tree, _ = snapshot.tree_in_force()
     if tree is None or not tree.shares_over_time:
         return
     runs.share_half_life = settings.CONVOY_CYCLE.share_half_life_s
     runs.shares = RecentUse(runs.share_half_life, _MOST)
     runs.counts_use = True
-    _learn(runs, DeletedUse.objects.values_list(*_DELETED))
+    _learn(runs, DeletedUse.objects.filter(ended_at__gt=deleted_use.counted_since(now)).values_list(*_DELETED))
     _learn(runs, _attempts(Attempt.objects.all()))
 
 
@@ -45,7 +45,7 @@ def so_far(now: datetime) -> Mapping[Account, float]:
     if _last and timedelta() <= now - _last[-1][0] < _FRESH:
         return _last[-1][1]
     runs = Runs()
-    load(runs)
+    load(runs, now)
     use = runs.use_by_user(now.timestamp())
     _last[:] = [(now, use)]
     return use
@@ -53,7 +53,7 @@ def so_far(now: datetime) -> Mapping[Account, float]:
 
 def stretches(begin: datetime, end: datetime) -> Iterator[Stretch[str]]:
     """GPUs of leaves, from when until when, that still count after ``begin`` or came until ``end``. Two queries."""
-    counts = begin - timedelta(seconds=COUNTS_HALF_LIVES * settings.CONVOY_CYCLE.share_half_life_s)
+    counts = deleted_use.counted_since(begin)
     runs = Attempt.objects.filter(Q(ended_at=None) | Q(ended_at__gt=counts), placed_at__lt=end)
     deleted = DeletedUse.objects.filter(ended_at__gt=counts, placed_at__lt=end).values_list(*_DELETED)
     for _, _, leaf, _, gpus, all_gpus, placed_at, ended_at, sizes in chain(deleted, _attempts(runs)):

@@ -16,9 +16,11 @@ from jobs.models import Job
 from jobs.services.failover import failover
 from jobs.services.scheduling.demand import use
 from jobs.services.series import lending
-from quotas.models import QuotaRevision
+from quotas.models import Queue, QuotaGrant, QuotaRevision
+from quotas.services import trees
 from tests.jobs.services.series.builders import a_run, moment
 from tests.support.books import a_cluster
+from tests.support.people import client_of, person
 from tests.support.quotas import GPU, apply_tree, gpus, leaf
 
 pytestmark = pytest.mark.django_db
@@ -45,6 +47,7 @@ def busy(db, monkeypatch) -> Cluster:
     QuotaRevision.objects.update(at=then(-HOUR))
     ran(north, 5, 0, 0, 4 * HOUR, leaf="root/speech", namespace="speech")
     ran(north, 4, 2 * HOUR, 3 * HOUR, 4 * HOUR, leaf="root/llm", namespace="vision")
+    Job.objects.update(state="Succeeded", charge=None)
     return north
 
 
@@ -92,6 +95,55 @@ def test_others_have_no_name_for_who_may_not_read_them(as_viewer, busy):
     rows = {row["path"]: row for row in asked(as_viewer, "shares")["results"]}
     assert rows.keys() == {"", "root/speech"}
     assert rows[""]["entitled"] + rows["root/speech"]["entitled"] == 1
+
+
+def saved_at(*times: float) -> None:
+    for revision, at in zip(QuotaRevision.objects.order_by("generation"), times, strict=True):
+        QuotaRevision.objects.filter(pk=revision.pk).update(at=then(at * HOUR))
+
+
+def names_change_hands() -> None:
+    """What was speech's is llm's from now on, under a tree that was deleted in between."""
+    trees.delete("tree", by="system", now=then(5 * HOUR))
+    apply_tree(leaf("voice", "speech", **gpus(2, 8)), leaf("speech", "vision", **gpus(6, 8)), total={GPU: 8})
+
+
+def test_trees_saved_while_the_clock_was_ahead_are_counted_once(as_admin, busy):
+    before = flows(as_admin)
+    for low in (5, 6):
+        apply_tree(
+            leaf("llm", "vision", **gpus(low, 8), **WEIGHT), leaf("speech", "speech", **gpus(2, 8)), total={GPU: 8}
+        )
+    saved_at(-1, 3.5, 1)
+    assert flows(as_admin) == before
+    saved_at(-1, 6, -0.5)
+    assert flows(as_admin) == before
+
+
+def test_a_name_that_was_another_teams_shows_nothing_of_it(as_viewer, busy):
+    names_change_hands()
+    saved_at(-1, 4, 5)
+    ran(Cluster.objects.get(), 1, 6 * HOUR, 6 * HOUR, 7 * HOUR, leaf="root/speech", namespace="vision")
+    assert "root/speech" not in asked(as_viewer, "lending", form="csv").content.decode()
+    assert flows(as_viewer, to=then(4 * HOUR - 1).isoformat()).keys() == {("", "root/speech"), ("root", "root/speech")}
+
+
+def test_a_deleted_tree_shows_the_own_queue_of_its_time(as_viewer, busy):
+    before = flows(as_viewer)
+    trees.delete("tree", by="system", now=then(5 * HOUR))
+    saved_at(-1, 4)
+    assert flows(as_viewer) == before and before
+
+
+def test_a_lead_reads_nothing_of_what_had_the_name_of_their_node_before(busy):
+    names_change_hands()
+    saved_at(-1, 4, 5)
+    Queue.objects.update(created_at=then(5 * HOUR))
+    ran(Cluster.objects.get(), 7, 6 * HOUR, 6 * HOUR, 7 * HOUR, leaf="root/speech", namespace="vision")
+    lead = person("lena", ("viewer", "audio"))
+    QuotaGrant.objects.create(user=lead, path="root/speech")
+    assert flows(client_of(lead), **{"from": then(5 * HOUR).isoformat()}) == {("", "root/speech"): 1}
+    assert flows(client_of(lead)) == {}
 
 
 def test_shares_of_now_are_those_that_the_scheduler_goes_by_also_of_deleted_jobs(as_admin, busy, monkeypatch):

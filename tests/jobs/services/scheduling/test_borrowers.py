@@ -230,7 +230,9 @@ def test_a_job_whose_queue_preempts_by_priority_is_not_told_that_others_may_be_e
 def test_a_job_that_may_not_be_preempted_is_not_told_that_others_may_be_evicted_for_it():
     books.a_cluster(gpus=6)
     leaves = team("a", 3, 6), team("b", 0, 6)
-    trees.apply(manifest(quota("root", WHOLE, WHOLE, *leaves, attributes={"reclaim": "FairShare"})), by="system", now=NOW)
+    trees.apply(
+        manifest(quota("root", WHOLE, WHOLE, *leaves, attributes={"reclaim": "FairShare"})), by="system", now=NOW
+    )
     firm = {"quota.scheduling.alibabacloud.com/preemptible": "false"}
     books.apply(job("first", "a"), job("other", "b"))
     body = yaml.safe_load(job("mine", "a"))

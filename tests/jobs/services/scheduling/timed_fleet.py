@@ -99,7 +99,7 @@ class TimedFleet:
         cache, at = loop._idle_caches.pop(), self.now.timestamp()
         cache.refresh(self.now)
         kept = cache.runs().use_by_user(at)
-        assert kept and kept == pytest.approx(runtimes.load().use_by_user(at), rel=1e-9)
+        assert kept and kept == pytest.approx(runtimes.load(self.now).use_by_user(at), rel=1e-9)
 
     def _cycle(self) -> None:
         cycle_requests.request()

@@ -148,12 +148,6 @@ def test_sums_are_those_of_each_lender_and_borrower_at_each_moment(mins, whole, 
     assert sums == pytest.approx(expected)
 
 
-def test_a_tree_saved_before_the_one_that_it_follows_takes_nothing_from_what_was_lent():
-    whole = families(tree(10, quota("a", 6, 10), quota("b", 4, 10)))
-    sums = lending.add_up([(0, whole), (60, whole), (40, whole)], [(0, "root/b", 7000)], 100, PLENTY)
-    assert sums == {Flow("root", "root/a", "root/b"): 3000 * (60 + 60)}
-
-
 def test_of_a_hundred_queues_a_thousand_attempts_take_a_twentieth_of_what_one_answer_counts():
     rng, paths = Random(1), [f"root/q{number}" for number in range(100)]
     flat, changes = Family("root", 400, dict.fromkeys(paths, 4)), []

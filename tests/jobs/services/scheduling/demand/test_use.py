@@ -1,6 +1,7 @@
 """What queues and users have used is the sum of their attempts: over a restart, a crash, evictions, failovers and deletions."""
 
 from collections import defaultdict
+from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
 
@@ -65,7 +66,7 @@ def run(name: str, at: datetime) -> None:
 
 def use(at: datetime) -> dict[tuple[str, str], float]:
     """GPU-seconds by leaf and user, as a process that starts now reads them; and the one that runs has the same."""
-    fresh = {account: value for account, value in runtimes.load().use_by_user(at.timestamp()).items() if value > 1e-6}
+    fresh = {account: value for account, value in runtimes.load(at).use_by_user(at.timestamp()).items() if value > 1e-6}
     if loop._idle_caches:
         cache = loop._idle_caches[0]
         cache.refresh(at)
@@ -132,10 +133,21 @@ def test_evicted_and_failed_attempts_count_and_a_waiting_job_does_not(shared):
 
 def test_what_is_too_old_is_forgotten(shared):
     old = {"leaf": "root/a", "user": "ada", "gpus": 3, "placed_at": NOW - 4000 * HOUR}
-    DeletedUse.objects.create(job=1, number=1, ended_at=NOW - 17 * 7 * 24 * HOUR, **old)
+    DeletedUse.objects.create(job=1, number=1, ended_at=NOW - 367 * 24 * HOUR, **old)
     DeletedUse.objects.create(job=2, number=1, ended_at=NOW - HOUR, **old)
     sweep.run(NOW)
     assert DeletedUse.objects.get().job == 2
+
+
+def test_a_raised_half_life_counts_what_had_faded_under_the_former_one(shared, settings):
+    """What was used half a year ago counts nothing by a half-life of a week, and a quarter by one of three months."""
+    settings.CONVOY_CYCLE = replace(settings.CONVOY_CYCLE, share_half_life_s=WEEK_S)
+    old = {"leaf": "root/a", "user": "ada", "gpus": 3, "placed_at": NOW - 4321 * HOUR}
+    DeletedUse.objects.create(job=1, number=1, ended_at=NOW - 4320 * HOUR, **old)
+    sweep.run(NOW)
+    assert use(NOW) == {}
+    settings.CONVOY_CYCLE = replace(settings.CONVOY_CYCLE, share_half_life_s=2160 * 3600)
+    assert use(NOW) == {("root/a", "ada"): pytest.approx(3 * 3600 / 4, rel=1e-3)}
 
 
 def test_the_queue_that_used_less_starts_also_after_a_restart(shared):
@@ -190,7 +202,7 @@ def test_the_sum_is_exact_whatever_happens(shared):
     for attempt in Attempt.objects.select_related("job").filter(ended_at__isnull=False):
         ages = [(now - at).total_seconds() / 3600 for at in (attempt.placed_at, attempt.ended_at)]
         expected[attempt.job.leaf, attempt.job.submitted_by] += faded(attempt.job.gpus, *ages)
-    ended = {account: value for account, value in runtimes.load().shares.at(now.timestamp()).items() if value > 1e-6}
+    ended = {account: value for account, value in runtimes.load(now).shares.at(now.timestamp()).items() if value > 1e-6}
     assert len(expected) == 4 and ended == pytest.approx(dict(expected), rel=1e-3)
 
 
@@ -199,7 +211,7 @@ def test_a_tree_that_does_not_share_over_time_loads_nothing():
     trees.apply(manifest(quota("root", WHOLE, WHOLE, team("a", 0, 6))), by="system", now=NOW)
     apply(job("one", "a"))
     run("one", NOW)
-    runs = runtimes.load()
+    runs = runtimes.load(NOW)
     assert not runs.open_attempts and runs.use_by_user(NOW.timestamp()).keys() <= {("root/a", "ada")}
     assert isinstance(runs, Runs) and not runs.counts_use
 
