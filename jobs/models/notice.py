@@ -19,6 +19,9 @@ class Notice(models.Model):
     """`jobs.runtime.notices.Scope`: Pods, or Job when all pods of the job had to leave."""
     at = models.DateTimeField()
     deadline = models.DateTimeField()
+    """This and what was heard, left and saved are by the clock of the member."""
+    until = models.DateTimeField(null=True, blank=True)
+    """Its deadline by the clock of the fleet, at the latest: it counts from when the fleet first heard of the notice."""
     heard_at = models.DateTimeField(null=True, blank=True)
     left_at = models.DateTimeField(null=True, blank=True)
     saved_step = models.BigIntegerField(null=True, blank=True)

@@ -41,6 +41,8 @@ AFTERWARDS = timedelta(minutes=2)
 """How long after the deadline the end of a copy still counts as its answer to a notice."""
 REPLACED_WITHIN = timedelta(seconds=10)
 """How long the pods that left have for others to be bound in their place, before the job is made smaller."""
+_LONGEST = timedelta(hours=1)
+"""A notice that says to be longer is not believed to be, where the clock of its member is behind."""
 MOST = 4096
 """Rows of one attempt: a member's record is not trusted to be sound."""
 _KEPT = "it keeps its size: of fewer pods its operator would end the last, which run, and not those that left"
@@ -83,7 +85,7 @@ def _record(
         for pod, entry in one.pods.items():
             row = known.get((one.notice.id, pod))
             if row is None and len(known) + len(new) < MOST:
-                new.append(_row(job, attempt, cluster, one, pod))
+                new.append(_row(job, attempt, cluster, one, pod, now))
                 _take(new[-1], one, entry, saved, now)
             elif row is not None and _take(row, one, entry, saved, now):
                 changed.append(row)
@@ -94,9 +96,10 @@ def _record(
     return [_line(job, [row for row in new if row.notice_id == id]) for id in sorted({row.notice_id for row in new})]
 
 
-def _row(job: Job, attempt: int, cluster: str, one: JobRecord, pod: str) -> Notice:
+def _row(job: Job, attempt: int, cluster: str, one: JobRecord, pod: str, now: datetime) -> Notice:
     about = one.notice
-    times = {"at": _time(about.at), "deadline": _time(about.deadline)}
+    length = min(timedelta(seconds=max(about.deadline - about.at, 0.0)), _LONGEST)
+    times = {"at": _time(about.at), "deadline": _time(about.deadline), "until": now + length}
     names = {"notice_id": about.id, "pod": pod, "cause": about.cause, "node": about.node, "scope": about.scope.value}
     return Notice(job=job, attempt=attempt, cluster_name=cluster, **names, **times)
 
@@ -146,7 +149,8 @@ def _line(job: Job, rows: Sequence[Notice]) -> events.Line:
 
 def _recent_notices(param: Param) -> QuerySet[Notice, Any]:
     # Also one of a time that is yet to come: the clock of its member is ahead, or that of the fleet was set back.
-    recent = Q(deadline__gt=param("since", TIME)) | Q(stopped_at__isnull=False)
+    # The other clock may be behind as well: then its deadline is over before the pods have left.
+    recent = Q(deadline__gt=param("since", TIME)) | Q(until__gt=param("since", TIME)) | Q(stopped_at__isnull=False)
     rows = Notice.objects.filter(recent, job__uid__in=param("uids", UID)).order_by()
     return rows.values_list("job__uid", "attempt", "scope", "stopped_at", "at")
 

@@ -264,6 +264,22 @@ def test_it_uses_no_budget_of_attempts():
     assert (books.job("llama").state, books.job("llama").attempt) == (Job.State.RUNNING, 7)
 
 
+@pytest.mark.parametrize("behind_s", [180, 3600, 86_400 * 400])
+def test_an_end_is_the_answer_to_a_notice_though_the_clock_of_the_member_is_behind(behind_s):
+    asked = record(Scope.JOB, ALL, left=False, ago_s=behind_s + 20.0, notice_s=60.0)
+    report(asked)
+    later = timezone.now() + timedelta(seconds=60)
+    report(asked, "Succeeded", now=later)
+    assert books.job("llama").state != Job.State.SUCCEEDED
+
+
+def test_it_believes_a_success_long_after_a_notice_of_a_member_whose_clock_is_behind():
+    asked = record(Scope.PODS, left=False, ago_s=3600.0, notice_s=60.0)
+    report(asked)
+    report(asked, "Succeeded", now=timezone.now() + timedelta(seconds=200))
+    assert books.job("llama").state == Job.State.SUCCEEDED
+
+
 def test_it_believes_a_success_long_after_a_notice():
     report(record(Scope.PODS, ago_s=3600))
     books.report("llama", "Succeeded")
