@@ -10,10 +10,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Q
 from structlog import get_logger
 
@@ -195,20 +194,19 @@ class Visit:
         return gpu_readings.parse(text) or "its exporter prints nothing of any GPU"
 
 
+@transaction.atomic
 def _write(row: Cluster, outcome: Outcome, now: datetime) -> None:
-    if not Cluster.objects.filter(pk=row.pk, uid=row.uid).exists():
+    """Only while the claim stands: a worker that was away for longer than it would put older readings over newer ones."""
+    scrape = GpuScrape.objects.select_for_update(no_key=True).filter(cluster=row, due_at=now + _CLAIM).first()
+    if scrape is None:
         return
     storing.store(row, outcome.readings, now)
-    scrape = GpuScrape.objects.filter(cluster=row)
-    fields: dict[str, Any] = {
-        "exporters": outcome.exporters,
-        "answered": len(outcome.readings),
-        "message": _shown(outcome.message),
-    }
-    if outcome.readings:
-        fields["read_at"] = now
     pause = _interval() if outcome.exporters and not outcome.is_denied else max(_NONE, _interval())
-    scrape.update(due_at=now + pause, **fields)
+    scrape.due_at, scrape.message = now + pause, _shown(outcome.message)
+    scrape.exporters, scrape.answered = outcome.exporters, len(outcome.readings)
+    if outcome.readings:
+        scrape.read_at = now
+    scrape.save(update_fields=["due_at", "message", "exporters", "answered", "read_at"])
 
 
 def _shown(message: str) -> str:

@@ -1,13 +1,16 @@
 """Exporters of GPU readings are read through their member: each once in an interval, and none of them can do harm."""
 
 import threading
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 
 import pytest
 from django.utils import timezone
 
 from fleet.core import gpu_readings
 from fleet.kube.resources import PODS
+from fleet.member import client as member_client
+from fleet.member.errors import MemberAway
 from fleet.models import Cluster, GpuHour, GpuScrape, NodeReading
 from fleet.services.gpus import scraping, storing
 from simulator.apiserver import gpu_metrics
@@ -123,9 +126,8 @@ def test_an_exporter_speaks_of_its_own_node_only(north, monkeypatch):
     assert [row.node for row in NodeReading.objects.all()] == ["n1"]
 
 
-def test_a_late_answer_for_a_member_that_is_gone_is_dropped(north, monkeypatch):
-    row = join(north)
-    add_gpu_node(north, "n1")
+def begun(monkeypatch: pytest.MonkeyPatch, now: datetime) -> Callable[[], None]:
+    """A worker that is held up while it reads; what lets it go on and waits for its end."""
     asked, answer, outcome = threading.Event(), threading.Event(), scraping._outcome
 
     def late(*args):
@@ -133,13 +135,57 @@ def test_a_late_answer_for_a_member_that_is_gone_is_dropped(north, monkeypatch):
         assert answer.wait(120)
         return outcome(*args)
 
-    monkeypatch.setattr(scraping, "_outcome", late)
-    [thread] = scraping.start(timezone.now())
-    assert asked.wait(120)
+    with monkeypatch.context() as patch:
+        patch.setattr(scraping, "_outcome", late)
+        [thread] = scraping.start(now)
+        assert asked.wait(120)
+
+    def finish() -> None:
+        answer.set()
+        thread.join(120)
+        assert not thread.is_alive()
+
+    return finish
+
+
+def test_a_late_answer_for_a_member_that_is_gone_is_dropped(north, monkeypatch):
+    row = join(north)
+    add_gpu_node(north, "n1")
+    finish = begun(monkeypatch, timezone.now())
     Cluster.objects.filter(pk=row.pk).delete()
-    answer.set()
-    thread.join(120)
-    assert not thread.is_alive() and not NodeReading.objects.exists()
+    finish()
+    assert not NodeReading.objects.exists()
+
+
+def test_a_worker_that_was_away_puts_no_older_reading_over_a_newer_one(north, monkeypatch):
+    join(north)
+    add_gpu_node(north, "n1")
+    start = timezone.now()
+    finish = begun(monkeypatch, start)
+    later = start + scraping._CLAIM + MINUTE
+    assert read(later) == 1
+    finish()
+    assert NodeReading.objects.get().at == later and scrape().due_at == later + MINUTE
+
+
+def test_an_answer_that_comes_byte_by_byte_is_cut_off(north, monkeypatch):
+    class Dripping:
+        status, closed = 200, False
+
+        def read1(self, _amount, **_options):
+            clock[0] += 1.0
+            return b"x"
+
+        def close(self):
+            self.closed = True
+
+    clock, dripping = [0.0], Dripping()
+    monkeypatch.setattr(member_client, "perf_counter", lambda: clock[0])
+    client = api(north)
+    monkeypatch.setattr(client, "_sent", lambda *_, **__: dripping)
+    with pytest.raises(MemberAway, match="longer than"):
+        client.get_bounded("/metrics", most=1000, within_s=5.0)
+    assert clock[0] < 10 and dripping.closed
 
 
 def test_a_member_is_read_by_one_process_and_again_when_that_one_died(north, monkeypatch):
