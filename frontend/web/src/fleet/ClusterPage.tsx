@@ -2,6 +2,7 @@
 import { Anchor, Skeleton } from '@mantine/core';
 import { useIsMutating, useQuery } from '@tanstack/react-query';
 import { Server } from 'lucide-react';
+import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
 
@@ -22,6 +23,8 @@ import { SpotPanel } from './SpotPanel.tsx';
 import { detaching, hasToBeLeft } from './steering.ts';
 import { Taints } from './Taints.tsx';
 import classes from './ClusterPage.module.css';
+
+const ClusterUse = lazy(async () => ({ default: (await import('./ClusterUse.tsx')).ClusterUse }));
 
 export default function ClusterPage() {
   const { t } = useTranslation();
@@ -46,6 +49,9 @@ export default function ClusterPage() {
             <>
               {cluster && hasToBeLeft(cluster) && <DrainPanel name={name} />}
               <GpuMap name={name} cluster={cluster} />
+              <Suspense fallback={<Skeleton height={330} radius={8} aria-busy />}>
+                <ClusterUse name={name} />
+              </Suspense>
               <JobsOverTime of={{ cluster: name }} />
               <SpotPanel name={name} />
               <Taints name={name} />

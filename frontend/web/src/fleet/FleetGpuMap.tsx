@@ -4,43 +4,55 @@ import { useQueries, type UseQueryResult } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
-import type { Cluster, GpuMap, NodeGpus } from '../api/types.ts';
+import type { Cluster, GpuMap, NodeGpus, NodeUses } from '../api/types.ts';
 import { Link } from '../scope/Link.tsx';
 import { useGo } from '../scope/useScope.ts';
 import { Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
-import { cellsOf, type ColourBy, freeOf, legendOf } from './cells.ts';
+import { cellsOf, type ColourBy, freeOf, legendOf, type MapNode } from './cells.ts';
 import { GpuCanvas } from './GpuCanvas.tsx';
+import { IdleGpus } from './IdleGpus.tsx';
 import classes from './GpuMap.module.css';
 import { ColourSwitch, MapLegend } from './MapLegend.tsx';
 import type { Hit } from './mapLayout.ts';
-import { gpuMapQuery } from './queries.ts';
+import { numbersOf, withUse } from './measured.ts';
+import { gpuMapQuery, gpuUseQuery } from './queries.ts';
 import { StaleNote } from './StaleNote.tsx';
 
 export function FleetGpuMap({ clusters }: { clusters: Cluster[] }) {
   const { t } = useTranslation(['translation', 'deferred']);
   const [by, setBy] = useState<ColourBy>('job');
   const [pointed, setPointed] = useState<Hit | null>(null);
-  const maps = useQueries({ queries: clusters.map(({ name }) => gpuMapQuery(name)), combine });
+  const read = useQueries({ queries: clusters.map(({ name }) => gpuMapQuery(name)), combine });
+  const uses = useQueries({
+    queries: clusters.map(({ name }) => ({ ...gpuUseQuery(name), enabled: by === 'use' })),
+    combine: usesOf,
+  });
+  const maps = useMemo(() => read.map((map, i) => ({ ...map, nodes: map.nodes && withUse(map.nodes, uses[i]) })), [read, uses]);
+  const stateOf = ({ cell: { look, measured } }: Hit) =>
+    measured ? t('deferred:map.useOf', numbersOf(measured)) : look === 'use' ? '' : t(`deferred:map.look.${look}`);
   // Not anew as the pointer moves.
   const { cells, legend, hues } = useMemo(() => coloursOf(maps, by), [maps, by]);
   return (
-    <Panel title={t('deferred:map.fleet')}>
-      <div className={classes['bar']}>
-        <ColourSwitch by={by} onChange={setBy} />
-      </div>
-      <MapLegend cells={cells} legend={legend} by={by} />
-      <p className={classes['readout']}>{pointed ? textOf(pointed, t(`deferred:map.look.${pointed.cell.look}`)) : t('deferred:map.point')}</p>
-      {clusters.map((cluster, i) => (
-        <section key={cluster.name} className={classes['domain']} aria-label={cluster.name}>
-          <h3>
-            <Link to={`/fleet/${encodeURIComponent(cluster.name)}`}>{cluster.name}</Link>
-          </h3>
-          <StaleNote cluster={cluster} />
-          {maps[i] && <One cluster={cluster.name} map={maps[i]} by={by} hues={hues} onPoint={setPointed} />}
-        </section>
-      ))}
-    </Panel>
+    <>
+      <IdleGpus />
+      <Panel title={t('deferred:map.fleet')}>
+        <div className={classes['bar']}>
+          <ColourSwitch by={by} onChange={setBy} />
+        </div>
+        <MapLegend cells={cells} legend={legend} by={by} />
+        <p className={classes['readout']}>{pointed ? textOf(pointed, stateOf(pointed)) : t('deferred:map.point')}</p>
+        {clusters.map((cluster, i) => (
+          <section key={cluster.name} className={classes['domain']} aria-label={cluster.name}>
+            <h3>
+              <Link to={`/fleet/${encodeURIComponent(cluster.name)}`}>{cluster.name}</Link>
+            </h3>
+            <StaleNote cluster={cluster} />
+            {maps[i] && <One cluster={cluster.name} map={maps[i]} by={by} hues={hues} onPoint={setPointed} />}
+          </section>
+        ))}
+      </Panel>
+    </>
   );
 }
 
@@ -71,13 +83,17 @@ function One({ cluster, map: { nodes, error, refetch }, by, hues, onPoint }: Pro
 }
 
 interface ReadMap {
-  nodes: NodeGpus[] | undefined;
+  nodes: MapNode[] | undefined;
   error: Error | null;
   refetch: () => void;
 }
 
 function combine(results: UseQueryResult<GpuMap>[]): ReadMap[] {
   return results.map(({ data, error, refetch }) => ({ nodes: data?.nodes, error, refetch: () => void refetch() }));
+}
+
+function usesOf(results: UseQueryResult<NodeUses>[]): (NodeUses['nodes'] | undefined)[] {
+  return results.map(({ data }) => data?.nodes);
 }
 
 function coloursOf(maps: ReadMap[], by: ColourBy) {
@@ -92,9 +108,10 @@ function totalsOf(nodes: NodeGpus[]): Record<'used' | 'held' | 'free' | 'total',
   return { used: sum(({ requested }) => requested), held, free: sum(freeOf), total: sum(({ gpus }) => gpus) };
 }
 
-function textOf({ block: { node }, cell: { pod, look } }: Hit, state: string): string {
+function textOf({ block: { node }, cell: { pod, look, measured } }: Hit, state: string): string {
   const place = [node.name, node.model].filter(Boolean).join(' · ');
   if (!pod) return `${place} · ${state}`;
+  if (measured) return `${place} · ${pod.namespace}/${pod.name} · ${state}`;
   const part = look === 'held' ? state : `${pod.role ?? ''} ${String(pod.index ?? '')}`;
   return `${place} · ${pod.namespace}/${pod.name} ${part} · ${pod.queue || '–'}`;
 }

@@ -3,15 +3,14 @@ import { useComputedColorScheme } from '@mantine/core';
 import { useElementSize } from '@mantine/hooks';
 import { type PointerEvent, useEffect, useMemo, useRef } from 'react';
 
-import type { NodeGpus } from '../api/types.ts';
-import type { ColourBy } from './cells.ts';
+import type { ColourBy, MapNode } from './cells.ts';
 import classes from './GpuMap.module.css';
 import { type Block, CELL, type Hit, hitAt, layoutOf, placeOf } from './mapLayout.ts';
 
 interface Props {
   /** What is read instead of the picture. */
   label: string;
-  nodes: NodeGpus[];
+  nodes: MapNode[];
   by: ColourBy;
   hues: ReadonlyMap<string, number>;
   onPoint: (hit: Hit | null) => void;
@@ -64,14 +63,14 @@ function paint(canvas: HTMLCanvasElement, blocks: Block[], hues: ReadonlyMap<str
   for (const block of blocks) {
     block.cells.forEach(({ look, key }, i) => {
       const [x, y] = placeOf(block, i);
-      if (look === 'free' || look === 'off') {
+      if (look === 'free' || look === 'off' || look === 'unknown') {
         context.strokeStyle = token(key === 'fragment' ? 'held' : 'line-strong');
         context.strokeRect(x + 0.5, y + 0.5, CELL - 1, CELL - 1);
-        if (look === 'off') stroke(context, token('line-strong'), x, y);
+        if (look !== 'free') stroke(context, token('line-strong'), x, y);
         return;
       }
       const hue = hues.get(key);
-      context.fillStyle = token(hue !== undefined ? `map-${String(hue)}` : look === 'stranger' ? 'neutral' : 'used');
+      context.fillStyle = token(look === 'use' ? `use-${key}` : hue !== undefined ? `map-${String(hue)}` : look === 'stranger' ? 'neutral' : 'used');
       context.fillRect(x, y, CELL, CELL);
       if (look === 'held') stroke(context, token('surface'), x, y);
     });

@@ -4,14 +4,15 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
-import type { Cluster, NodeGpus } from '../api/types.ts';
+import type { Cluster } from '../api/types.ts';
 import { Link } from '../scope/Link.tsx';
 import { Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
-import { byDomain, type Cell, cellsOf, type ColourBy, freeOf, largestGangs, legendOf } from './cells.ts';
+import { byDomain, type Cell, cellsOf, type ColourBy, freeOf, largestGangs, legendOf, type MapNode } from './cells.ts';
 import classes from './GpuMap.module.css';
 import { ColourSwitch, MapLegend } from './MapLegend.tsx';
-import { gpuMapQuery } from './queries.ts';
+import { numbersOf, withUse } from './measured.ts';
+import { gpuMapQuery, gpuUseQuery } from './queries.ts';
 import { StaleNote } from './StaleNote.tsx';
 import { isReachable } from './totals.ts';
 
@@ -19,7 +20,9 @@ export function GpuMap({ name, cluster }: { name: string; cluster: Cluster | und
   const { t } = useTranslation(['translation', 'deferred']);
   const [by, setBy] = useState<ColourBy>('job');
   const { data, error, refetch } = useQuery(gpuMapQuery(name));
-  const cells = data?.nodes.flatMap((node) => cellsOf(node, by)) ?? [];
+  const use = useQuery({ ...gpuUseQuery(name), enabled: by === 'use' });
+  const nodes = data && withUse(data.nodes, use.data?.nodes);
+  const cells = nodes?.flatMap((node) => cellsOf(node, by)) ?? [];
   const legend = legendOf(cells, by);
   const hues = new Map(legend.map(({ key, hue }) => [key, hue]));
   return (
@@ -32,13 +35,15 @@ export function GpuMap({ name, cluster }: { name: string; cluster: Cluster | und
       {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
       {!data && !error && <Skeleton height={120} />}
       {data?.nodes.length === 0 && <p className="cv-soft">{t('home.noGpus')}</p>}
-      {data && data.nodes.length > 0 && <MapLegend cells={cells} legend={legend} by={by} />}
-      {data && byDomain(data.nodes).map((each) => <Domain key={each.domain} {...each} by={by} hues={hues} />)}
+      {nodes && nodes.length > 0 && <MapLegend cells={cells} legend={legend} by={by} />}
+      {by === 'use' && !use.data && use.error && <Failed error={use.error} onRetry={() => void use.refetch()} />}
+      {by === 'use' && use.data?.nodes.length === 0 && <p className="cv-soft">{t('deferred:map.notRead')}</p>}
+      {nodes && byDomain(nodes).map((each) => <Domain key={each.domain} {...each} by={by} hues={hues} />)}
     </Panel>
   );
 }
 
-function Gangs({ nodes }: { nodes: NodeGpus[] }) {
+function Gangs({ nodes }: { nodes: MapNode[] }) {
   const { t } = useTranslation(['translation', 'deferred']);
   const fits = largestGangs(nodes);
   return (
@@ -55,7 +60,7 @@ function Gangs({ nodes }: { nodes: NodeGpus[] }) {
 
 type Hues = ReadonlyMap<string, number>;
 
-function Domain({ domain, nodes, by, hues }: { domain: string; nodes: NodeGpus[]; by: ColourBy; hues: Hues }) {
+function Domain({ domain, nodes, by, hues }: { domain: string; nodes: MapNode[]; by: ColourBy; hues: Hues }) {
   const { t } = useTranslation(['translation', 'deferred']);
   return (
     <section className={classes['domain']} aria-label={domain || t('deferred:map.noDomain')}>
@@ -69,7 +74,7 @@ function Domain({ domain, nodes, by, hues }: { domain: string; nodes: NodeGpus[]
   );
 }
 
-function NodeBox({ node, by, hues }: { node: NodeGpus; by: ColourBy; hues: Hues }) {
+function NodeBox({ node, by, hues }: { node: MapNode; by: ColourBy; hues: Hues }) {
   const { t } = useTranslation(['translation', 'deferred']);
   return (
     <article className={classes['node']} data-off={!node.ready || node.unschedulable} aria-label={node.name}>
@@ -86,9 +91,15 @@ function NodeBox({ node, by, hues }: { node: NodeGpus; by: ColourBy; hues: Hues 
   );
 }
 
-function CellBox({ cell: { look, pod, key }, hue }: { cell: Cell; hue: number | undefined }) {
+function CellBox({ cell: { look, pod, key, measured }, hue }: { cell: Cell; hue: number | undefined }) {
   const { t } = useTranslation(['translation', 'deferred']);
-  const shared = { className: classes['cell'] ?? '', 'data-look': look, 'data-hue': hue };
+  const shared = { className: classes['cell'] ?? '', 'data-look': look, 'data-hue': hue, 'data-use': look === 'use' ? key : undefined };
+  const use = measured && t('deferred:map.useOf', numbersOf(measured));
+  if (use && !pod) return <span {...shared} title={use} />;
+  if (use && pod) {
+    const label = `${pod.namespace}/${pod.name} · ${use}`;
+    return <Link to={`/jobs/${pod.id}`} {...shared} title={label} aria-label={label} />;
+  }
   if (!pod) return <span {...shared} data-fragment={key === 'fragment'} title={t(`deferred:map.look.${look}`)} />;
   const part = pod.role === undefined ? t('deferred:map.look.held') : `${pod.role} ${String(pod.index)}`;
   const label = `${pod.namespace}/${pod.name} ${part} · ${pod.queue || '–'}`;

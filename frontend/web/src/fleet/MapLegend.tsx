@@ -3,11 +3,11 @@ import { SegmentedControl } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 
 import { Link } from '../scope/Link.tsx';
-import type { Cell, ColourBy, LegendEntry } from './cells.ts';
+import { type Cell, type ColourBy, type LegendEntry, LEVELS } from './cells.ts';
 import classes from './GpuMap.module.css';
 
-const BY: ColourBy[] = ['job', 'queue', 'namespace', 'fragments'];
-const LOOKS: Cell['look'][] = ['held', 'stranger', 'free', 'off'];
+const BY: ColourBy[] = ['job', 'queue', 'namespace', 'fragments', 'use'];
+const LOOKS: Cell['look'][] = ['held', 'stranger', 'free', 'unknown', 'off'];
 /** More would be a list of jobs, which another page is. */
 const NAMED = 24;
 
@@ -37,6 +37,13 @@ export function MapLegend({ cells, legend, by }: { cells: Cell[]; legend: Legend
         </li>
       ))}
       {legend.length > NAMED && <li className="cv-soft">{t('deferred:moreMarks', { count: legend.length - NAMED })}</li>}
+      {by === 'use' &&
+        LEVELS.map((level) => (
+          <li key={level}>
+            <span className={classes['cell']} data-use={level} aria-hidden /> {t(`deferred:map.use.${level}`)}{' '}
+            <b>{cells.filter(({ key }) => key === level).length}</b>
+          </li>
+        ))}
       {LOOKS.filter((look) => counts.has(look)).map((look) => (
         <li key={look} className="cv-soft">
           <span className={classes['cell']} data-look={look} aria-hidden /> {t(`deferred:map.look.${look}`)} <b>{counts.get(look)}</b>

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 
-import type { NodeGpus, PodOnNode } from '../api/types.ts';
+import type { MeasuredGpu, NodeGpus, PodOnNode } from '../api/types.ts';
 import { byDomain, type Cell, cellsOf, largestGangs, legendOf, REST } from './cells.ts';
+import { numbersOf, withUse } from './measured.ts';
 
 const pod = (id: string, gpus: number): PodOnNode => ({
   id, kind: 'Job', namespace: 'vision', name: id, queue: 'root/vision', role: 'Worker', index: 0, gpus,
@@ -52,4 +53,18 @@ test('says how large a gang fits now, node by node', () => {
 
 test('nodes stand under their switch', () => {
   expect(byDomain([node(1, 0), node(1, 0, [], { domain: 'b' }), node(1, 0)]).map(({ nodes }) => nodes.length)).toEqual([2, 1]);
+});
+
+test('by utilisation a GPU is as busy as it was measured, idle only where it is allocated, and unknown without a reading', () => {
+  const gpu = (utilization: number | null, id = '', idle_since: string | null = null): MeasuredGpu => ({
+    gpu: '0', uuid: '', model: '', utilization, memory_used: null, memory_total: null, power: 300.4, temperature: null,
+    idle_since, id, namespace: id && 'vision', name: id, pod: '',
+  });
+  const gpus = [gpu(90, 'a'), gpu(60, 'a'), gpu(10, 'a'), gpu(2, 'a', '2026-01-01T00:00:00Z'), gpu(1, '', '2026-01-01T00:00:00Z'), gpu(0), gpu(null)];
+  const [measured] = withUse([node(8, 5)], [{ node: 'n', at: '', gpus }]);
+  const cells = cellsOf(measured!, 'use');
+  expect(cells.map(({ look, key }) => key || look)).toEqual(['high', 'middle', 'low', 'idle', 'idle', 'free', 'unknown', 'unknown']);
+  expect(legendOf(cells, 'use')).toEqual([]);
+  expect(cellsOf(node(2, 0, [], { ready: false }), 'use').map(({ look }) => look)).toEqual(['off', 'off']);
+  expect(numbersOf(gpus[0]!)).toEqual({ percent: '90', watts: '300', degrees: '–' });
 });

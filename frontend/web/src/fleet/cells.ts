@@ -1,13 +1,14 @@
 /** A node's GPUs as cells: which pod is on each, which are held, taken by strangers or free; their colours; what still fits. Pure. */
-import type { HoldOnNode, NodeGpus, PodOnNode } from '../api/types.ts';
+import type { HoldOnNode, MeasuredGpu, NodeGpus, PodOnNode } from '../api/types.ts';
 
-export type ColourBy = 'job' | 'queue' | 'namespace' | 'fragments';
+export type ColourBy = 'job' | 'queue' | 'namespace' | 'fragments' | 'use';
 
 export type Occupant = HoldOnNode & Partial<Pick<PodOnNode, 'role' | 'index'>>;
 
 export interface Cell {
-  look: 'pod' | 'held' | 'stranger' | 'free' | 'off';
+  look: 'pod' | 'held' | 'stranger' | 'free' | 'off' | 'use' | 'unknown';
   pod: Occupant | null;
+  measured?: MeasuredGpu;
   /** Cells of one key have one colour; empty for cells without an owner. */
   key: string;
 }
@@ -16,7 +17,14 @@ export interface Cell {
 export const HUES = 10;
 export const REST = HUES;
 
-export function cellsOf(node: NodeGpus, by: ColourBy): Cell[] {
+/** A node with what its exporter measured last; without it nothing is known of its use. */
+export type MapNode = NodeGpus & { measured?: MeasuredGpu[] | undefined };
+
+/** How much an allocated GPU computes, from the least. */
+export const LEVELS = ['idle', 'low', 'middle', 'high'] as const;
+
+export function cellsOf(node: MapNode, by: ColourBy): Cell[] {
+  if (node.ready && by === 'use') return measuredCells(node);
   if (!node.ready) return Array.from({ length: node.gpus }, () => ({ look: 'off', pod: null, key: '' }));
   const free = freeOf(node);
   const ours = node.pods.flatMap((pod) => cellsOfOne(pod, 'pod', by));
@@ -28,6 +36,25 @@ export function cellsOf(node: NodeGpus, by: ColourBy): Cell[] {
   const fragment = by === 'fragments' && free > 0 && free < node.gpus ? 'fragment' : '';
   while (cells.length < node.gpus) cells.push({ look: 'free', pod: null, key: fragment });
   return cells;
+}
+
+/** GPU by GPU, in the order of their numbers. */
+function measuredCells({ gpus, measured = [] }: MapNode): Cell[] {
+  return Array.from({ length: gpus }, (_, i) => {
+    const gpu = measured[i];
+    if (gpu?.utilization == null) return { look: 'unknown', pod: null, key: '' };
+    const pod = gpu.id === '' ? null : { id: gpu.id, kind: '', namespace: gpu.namespace, name: gpu.name, queue: '', gpus: 1 };
+    const isFree = pod === null && gpu.idle_since === null && gpu.utilization <= IDLE;
+    return { look: isFree ? 'free' : 'use', pod, key: isFree ? '' : levelOf(gpu.utilization, gpu.idle_since), measured: gpu };
+  });
+}
+
+const IDLE = 5;
+
+function levelOf(percent: number, idleSince: string | null): (typeof LEVELS)[number] {
+  if (idleSince !== null) return 'idle';
+  if (percent < 40) return 'low';
+  return percent <= 75 ? 'middle' : 'high';
 }
 
 function cellsOfOne(pod: Occupant, look: 'pod' | 'held', by: ColourBy): Cell[] {
@@ -42,7 +69,7 @@ export function freeOf({ ready, gpus, requested, holds }: NodeGpus): number {
 }
 
 function keyOf(pod: Occupant, by: ColourBy): string {
-  if (by === 'fragments') return '';
+  if (by === 'fragments' || by === 'use') return '';
   return { job: pod.id, queue: pod.queue || '–', namespace: pod.namespace }[by];
 }
 
@@ -57,7 +84,7 @@ export interface LegendEntry {
 export function legendOf(cells: Cell[], by: ColourBy): LegendEntry[] {
   const owners = new Map<string, LegendEntry>();
   for (const { key, pod } of cells) {
-    if (key === '' || !pod) continue;
+    if (key === '' || !pod || by === 'use') continue;
     const entry = owners.get(key) ?? { key, label: by === 'job' ? `${pod.namespace}/${pod.name}` : key, gpus: 0, hue: REST };
     entry.gpus += 1;
     owners.set(key, entry);

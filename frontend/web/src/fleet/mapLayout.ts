@@ -1,6 +1,5 @@
 /** Where each node's GPUs stand on a canvas of some width, and which of them is under a point. Pure. */
-import type { NodeGpus } from '../api/types.ts';
-import { type Cell, cellsOf, type ColourBy } from './cells.ts';
+import { type Cell, cellsOf, type ColourBy, type MapNode } from './cells.ts';
 
 export const CELL = 11;
 const STEP = CELL + 2;
@@ -8,7 +7,7 @@ const NODE_GAP = 8;
 const IN_ROW = 8;
 
 export interface Block {
-  node: NodeGpus;
+  node: MapNode;
   cells: Cell[];
   x: number;
   y: number;
@@ -17,7 +16,7 @@ export interface Block {
 }
 
 /** Nodes beside each other, in their order, as many in a line as there is room for. */
-export function layoutOf(nodes: NodeGpus[], by: ColourBy, width: number): { blocks: Block[]; height: number } {
+export function layoutOf(nodes: MapNode[], by: ColourBy, width: number): { blocks: Block[]; height: number } {
   const blocks: Block[] = [];
   let [x, y, line] = [0, 0, 0];
   for (const node of nodes) {

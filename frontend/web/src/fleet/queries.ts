@@ -2,7 +2,9 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
-import type { Cluster, ClusterDetail, Evictions, GpuMap, GpuModel, Groups, Job, JobEvent, Node, Page, Queue, WhatIf } from '../api/types.ts';
+import type {
+  Cluster, ClusterDetail, ClusterUses, Evictions, GpuMap, GpuModel, Groups, IdleJobs, Job, JobEvent, Node, NodeUses, Page, Queue, WhatIf,
+} from '../api/types.ts';
 import type { Scope } from '../scope/scope.ts';
 
 const SWEEP_MS = 30_000;
@@ -76,6 +78,29 @@ export function gpuMapQuery(cluster: string) {
     refetchInterval: SWEEP_MS,
   });
 }
+
+/** What each GPU of the cluster does, where that is measured. */
+export function gpuUseQuery(cluster: string) {
+  return queryOptions({
+    queryKey: ['clusters', 'gpu-use', cluster],
+    queryFn: ({ signal }) => api.get<NodeUses>(`gpu-usage/clusters/${encodeURIComponent(cluster)}/`, { signal }),
+    refetchInterval: SWEEP_MS,
+  });
+}
+
+/** How the exporters of each cluster were read last. */
+export const gpuReadingsQuery = queryOptions({
+  queryKey: ['clusters', 'gpu-readings'],
+  queryFn: ({ signal }) => api.get<ClusterUses>('gpu-usage/', { signal }),
+  refetchInterval: SWEEP_MS,
+});
+
+/** Running jobs that leave GPUs idle. */
+export const idleGpusQuery = queryOptions({
+  queryKey: ['clusters', 'idle-gpus'],
+  queryFn: ({ signal }) => api.get<IdleJobs>('gpu-usage/idle/', { signal }),
+  refetchInterval: SWEEP_MS,
+});
 
 /** Why jobs wait, the most frequent reason first. */
 export function blockersQuery(scope: Scope) {

@@ -16,6 +16,7 @@ import { WhyWaiting } from './WhyWaiting.tsx';
 import classes from './JobPage.module.css';
 
 const Relations = lazy(async () => ({ default: (await import('./Relations.tsx')).Relations }));
+const JobGpuUse = lazy(async () => ({ default: (await import('./JobGpuUse.tsx')).JobGpuUse }));
 const JobElastic = lazy(async () => ({ default: (await import('./JobElastic.tsx')).JobElastic }));
 
 export function JobOverview({ job }: { job: JobDetail }) {
@@ -36,6 +37,11 @@ export function JobOverview({ job }: { job: JobDetail }) {
           <Panel title={t('job.pods')} flush>
             <JobPods job={job} />
           </Panel>
+          {job.gpus > 0 && job.state === 'Running' && (
+            <Suspense fallback={<Skeleton height={330} radius={8} aria-busy />}>
+              <JobGpuUse job={job} />
+            </Suspense>
+          )}
           <Suspense fallback={<Skeleton height={120} radius={8} aria-busy />}>
             <Relations job={job} />
           </Suspense>

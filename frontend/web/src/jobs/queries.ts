@@ -3,7 +3,7 @@ import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@ta
 
 import { api } from '../api/client.ts';
 import { refetch } from '../api/refetch.ts';
-import type { EndedPod, Job, JobDetail, JobEvent, Page, Pod } from '../api/types.ts';
+import type { EndedPod, Job, JobDetail, JobEvent, JobGpus, Page, Pod } from '../api/types.ts';
 import { type JobFilters, queryOf, searchOf } from './filters.ts';
 import type { OrderName } from './orders.ts';
 import type { Action } from './states.ts';
@@ -96,5 +96,15 @@ export function useJobAction(action: Action, job: Pick<Job, 'id'>, onDone: () =>
       void refetch(client, 'jobs');
       onDone();
     },
+  });
+}
+
+/** What each GPU of the job does, and did in so many hours. */
+export function jobGpusQuery(id: string, hours: number) {
+  return queryOptions({
+    queryKey: ['jobs', 'gpus', id, hours],
+    queryFn: ({ signal }) => api.get<JobGpus>(`jobs/${id}/gpu-usage/`, { query: { hours }, signal }),
+    placeholderData: keepPreviousData,
+    refetchInterval: SWEEP_MS,
   });
 }

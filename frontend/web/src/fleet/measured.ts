@@ -1,0 +1,15 @@
+/** What exporters measured of nodes, put beside what is allocated on them. Pure. */
+import type { MeasuredGpu, NodeGpus, NodeUses } from '../api/types.ts';
+import type { MapNode } from './cells.ts';
+
+export function withUse(nodes: NodeGpus[], uses: NodeUses['nodes'] | undefined): MapNode[] {
+  if (!uses) return nodes;
+  const measured = new Map(uses.map(({ node, gpus }) => [node, gpus]));
+  return nodes.map((node) => ({ ...node, measured: measured.get(node.name) }));
+}
+
+/** Rounded; a dash for what is not known. */
+export function numbersOf({ utilization, power, temperature }: MeasuredGpu): Record<'percent' | 'watts' | 'degrees', string> {
+  const text = (value: number | null) => (value === null ? '–' : String(Math.round(value)));
+  return { percent: text(utilization), watts: text(power), degrees: text(temperature) };
+}
