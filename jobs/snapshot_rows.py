@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Case, When
 from structlog import get_logger
 
 from fleet import metrics
 from fleet.models import Hold
-from jobs.core.failover.causes import Cause
+from jobs.core.failover.causes import Cause, lost_nodes
 from jobs.core.failover.rules import Past
 from jobs.core.failover.symptoms import Symptom
 from jobs.core.gang import stored_amounts
@@ -105,11 +106,13 @@ def past_attempts(job_ids: Iterable[int]) -> dict[int, list[Past]]:
     """The ended attempts of these jobs, in one query."""
     past: dict[int, list[Past]] = defaultdict(list)
     ended = Attempt.objects.filter(job_id__in=list(job_ids), ended_at__isnull=False)
+    # Evidence may be large, and is of use for nodes alone.
+    of_nodes = Case(When(cause=Cause.INFRASTRUCTURE, then="evidence"), default=None)
+    ended = ended.annotate(of_nodes=of_nodes)
     columns = ("job_id", "cluster_name", "outcome", "ended_at", "cause", "diagnosis__symptom", "diagnosis__node")
-    for job_id, cluster, outcome, at, cause, symptom, node in ended.values_list(*columns):
+    for job_id, cluster, outcome, at, cause, symptom, node, pods in ended.values_list(*columns, "of_nodes"):
         if at:
             is_own = cause == Cause.CODE_ERROR and symptom == Symptom.EXCEPTION
-            past[job_id].append(
-                Past(cluster, outcome, at, cause, is_own or (symptom == Symptom.GPU_FAULT and bool(node)))
-            )
+            is_faulty = symptom == Symptom.GPU_FAULT and bool(node)
+            past[job_id].append(Past(cluster, outcome, at, cause, is_own or is_faulty, len(lost_nodes(pods))))
     return past

@@ -4,7 +4,7 @@ A gang fails as a whole: when one node is lost, pods on other nodes end with err
 evidence of an infrastructure failure on any pod takes precedence over evidence of a program error. No I/O.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -99,6 +99,16 @@ class Failure:
         return [pod.as_json() for pod in self.evidence[:_MAX_STORED]]
 
 
+def lost_nodes(stored: Iterable[Mapping[str, Any]] | None) -> set[str]:
+    """The nodes that were lost under pods which had not ended, by the evidence stored with an attempt."""
+    return {
+        str(pod.get("node") or "")
+        for pod in stored or ()
+        if pod.get("node_ready") is False and pod.get("phase") not in _ENDED
+    }
+
+
+_ENDED = ("Succeeded", "Failed")
 _MAX_SHOWN, _MAX_STORED = 2, 20
 """Pods in messages, and pods stored with an attempt."""
 

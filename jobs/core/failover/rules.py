@@ -70,6 +70,8 @@ APPLICATION = FailureClass("failed", None)
 REMOVED = FailureClass("lost its copy to a deletion in its cluster", timedelta(seconds=30), free=1, window=_DAY)
 INFRASTRUCTURE = FailureClass("lost its cluster", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
 NODES = FailureClass("lost its nodes", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
+ONE_NODE = FailureClass("lost a node", timedelta(minutes=1), free=3, window=timedelta(hours=1))
+"""Instead of `NODES` for the cluster: the node is excluded, and the cluster only if it loses one after the other."""
 EVICTED = FailureClass("was evicted in its cluster", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
 CODE_ERROR = FailureClass("failed by an error of its own program", None)
 DATA_ERROR = FailureClass("could not read its data", None)
@@ -111,8 +113,8 @@ class Past:
     """A value of `Cause`, if the attempt failed and the cause is known."""
     is_not_the_clusters: bool = False
     """Whether its cluster is not to blame: the program's own exception ended it, or a node that is excluded by itself."""
-    left_lost_nodes: bool = False
-    """Whether nodes were lost under pods that ran."""
+    left_lost_nodes: int = 0
+    """How many nodes were lost under pods that ran."""
 
 
 def excluded_until(
@@ -123,12 +125,15 @@ def excluded_until(
     ``cool_off`` applies after the first failure of the job itself on a cluster, and doubles with each further one.
     ``of_causes`` are seconds that replace it, and that of other classes, for single causes; 0 excludes no cluster. An exception
     of the program excludes none: to try it elsewhere would only move the error around the fleet. Nor does a faulty node, which
-    is excluded instead.
+    is excluded instead, nor a lost one, unless others follow within the hour.
     """
     stated = {kind: timedelta(seconds=s) for cause, s in (of_causes or {}).items() for kind in _BUDGET_OF[cause]}
+    if NODES in stated:
+        stated[ONE_NODE] = stated[NODES]
     failures: dict[tuple[str, FailureClass], list[datetime]] = {}
     for attempt in past:
         if not attempt.is_not_the_clusters and (kind := _class_of(attempt)):
+            kind = ONE_NODE if kind is NODES and attempt.left_lost_nodes == 1 else kind
             failures.setdefault((attempt.cluster, kind), []).append(attempt.ended_at)
     until: dict[str, datetime] = {}
     for (cluster, kind), ends in failures.items():

@@ -1,9 +1,8 @@
 """Determines why attempts failed from the rows of their pods and nodes, and stores it before the pods are deleted."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from fleet.changes import events
@@ -12,7 +11,6 @@ from jobs.core.failover.causes import Cause, Failure, PodEnd, classify
 from jobs.core.failover.rules import Outcome
 from jobs.models import Attempt, Job
 from jobs.services.failover import node_faults
-from jobs.snapshot import LIVE
 
 Key = tuple[UUID, int]
 """A job's uid and the number of an attempt."""
@@ -54,11 +52,6 @@ def pod_end(pod: Pod, node_ready: bool | None = None) -> PodEnd:
         restarts=pod.restarts,
         message=pod.message[:200],
     )
-
-
-def shows_lost_nodes(pods: Iterable[Mapping[str, Any]] | None) -> bool:
-    """Whether stored evidence has pods that had not ended when their nodes were lost."""
-    return any(pod.get("node_ready") is False and pod.get("phase") in LIVE for pod in pods or ())
 
 
 def record(job: Job, attempt: int, failure: Failure, now: datetime) -> None:

@@ -20,7 +20,7 @@ from fleet.changes import events, journal
 from fleet.models import Hold
 from jobs import metrics, snapshot
 from jobs.core.failover import rules
-from jobs.core.failover.causes import Cause
+from jobs.core.failover.causes import Cause, lost_nodes
 from jobs.core.failover.rules import Outcome, Past, PurgeMode
 from jobs.core.life.jobs import JobEvent
 from jobs.core.life.works import WorkEvent
@@ -104,7 +104,7 @@ def budget_spent(job: Job) -> str:
     attempts = Attempt.objects.filter(job=job, ended_at__isnull=False)
     rows = attempts.values_list("cluster_name", "outcome", "ended_at", "cause", "evidence")
     past = [
-        Past(cluster, outcome, at, cause, left_lost_nodes=evidence.shows_lost_nodes(pods))
+        Past(cluster, outcome, at, cause, left_lost_nodes=len(lost_nodes(pods)))
         for cluster, outcome, at, cause, pods in rows
         if at
     ]

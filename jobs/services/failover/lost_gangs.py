@@ -93,9 +93,9 @@ def describe(job: Job, now: datetime) -> str:
             return f"; {loss}: nothing is decided about them while {job.cluster} is {job.cluster.state}"
         if job.cluster.freshness.is_stale(now, CURRENT):
             return f"; {loss}: nothing is decided about them until {job.cluster} is seen again"
-        if loss.nodes.keys() & lost_nodes.of(job.cluster, now).keys():
-            return f"; {loss}: it leaves them; {eviction_rate.why_later(job.cluster, now) or 'its turn is next'}"
-        return f"; {loss}: it leaves them once that has lasted {least:g} s"
+        is_lost = bool(loss.nodes.keys() & lost_nodes.of(job.cluster, now).keys())
+        why_later = eviction_rate.why_later(job.cluster, now) if is_lost else ""
+        return f"; {loss}: it leaves them{f'; {why_later}' if why_later else f' once that has lasted {least:g} s'}"
     return ""
 
 

@@ -50,10 +50,21 @@ def test_it_backs_off_from_a_cluster_where_somebody_deletes_the_copies():
 
 def test_lost_nodes_that_were_left_in_time_end_no_job_and_exclude_their_cluster_for_longer_each_time():
     ends = [NOON + timedelta(minutes=minute) for minute in range(9)]
-    past = [Past("north", Outcome.FAILED, end, Cause.INFRASTRUCTURE, left_lost_nodes=True) for end in ends]
+    past = [Past("north", Outcome.FAILED, end, Cause.INFRASTRUCTURE, left_lost_nodes=2) for end in ends]
     assert budget_spent(past, 1) == ""
     assert budget_spent(past, 1, {Cause.INFRASTRUCTURE: 9}) == "lost its nodes 9 times within a day"
     assert excluded_until(past, COOL_OFF) == {"north": ends[-1] + timedelta(minutes=2**7)}
+
+
+def test_a_cluster_is_excluded_for_lost_nodes_once_it_has_lost_four_within_an_hour_one_by_one():
+    def until(*minutes, **stated):
+        ends = [NOON + timedelta(minutes=minute) for minute in minutes]
+        past = [Past("north", Outcome.FAILED, end, Cause.INFRASTRUCTURE, left_lost_nodes=1) for end in ends]
+        return excluded_until(past, COOL_OFF, **stated)
+
+    assert until(0, 3, 6) == until(*range(0, 1440, 21)) == {}
+    assert until(0, 3, 6, 9) == {"north": NOON + timedelta(minutes=10)}
+    assert until(0, 3, 6, 9, of_causes={Cause.INFRASTRUCTURE: 0}) == {}
 
 
 def test_it_ends_a_job_whose_copies_are_deleted_for_ever():
