@@ -1,6 +1,8 @@
 """Secrets at rest come to the first key, whatever happens on the way; both keys read everything until then."""
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from cryptography.fernet import Fernet
@@ -89,6 +91,39 @@ def test_a_secret_that_is_written_with_the_old_key_behind_its_back_is_caught_by_
     Dependent.objects.filter(name="s3").update(manifest={"data": "late"})
     settings.CONVOY_ENCRYPTION_KEYS = [NEW, old]
     assert rotate() == (10, 1, "")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_at_once_lose_nothing_of_what_is_read_changed_and_added_meanwhile(old, settings):
+    start = threading.Barrier(4)
+
+    def changes():
+        for number in range(14):
+            Dependent.objects.filter(name=f"s{number % 7}").update(manifest={"data": f"new {number}"})
+            now = timezone.now()
+            Dependent.objects.create(
+                kind="Secret", namespace="a", name=f"late{number}", manifest=number, created_at=now
+            )
+        Cluster.objects.create(name="late", access={"token": "late"}, state="Ready", state_since=now, joined_at=now)
+
+    def reads():
+        for _ in range(7):
+            assert None not in secrets()
+
+    def run(work):
+        try:
+            start.wait(120)
+            return work()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(run, work) for work in (rotate, rotate, changes, reads)]:
+            done.result()
+    settings.CONVOY_ENCRYPTION_KEYS = [NEW]
+    kept = dict(Dependent.objects.values_list("name", "manifest"))
+    assert kept == {f"s{n}": {"data": f"new {n + 7}"} for n in range(7)} | {f"late{n}": n for n in range(14)}
+    assert Cluster.objects.get(name="late").access == {"token": "late"} and rotate() == (25, 0, "")
 
 
 def test_a_row_that_no_key_reads_stops_it_by_name_and_stays_as_it_is(old, settings):
