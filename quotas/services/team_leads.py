@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.db.models import QuerySet
 
 from fleet.changes.audit_context import current
@@ -22,10 +23,7 @@ def add_lead(username: str, path: str) -> QuotaGrant:
         row.clean_fields(exclude=["user"])
     except ValidationError as e:
         raise invalid("path", e.messages[0]) from e
-    grant = QuotaGrant.objects.filter(user_id=row.user_id, path=path).first()
-    if grant is None:
-        save(row)
-    return grant or row
+    return QuotaGrant.objects.filter(user_id=user.pk, path=path).first() or _get_or_create(user, path)
 
 
 def remove_lead(lead_id: int) -> None:
@@ -42,7 +40,16 @@ def replace(user: Any, paths: Collection[str]) -> None:
     rows = QuotaGrant.objects.filter(user_id=user.pk)
     take_back(rows.exclude(path__in=paths))
     for path in sorted(set(paths) - set(rows.values_list("path", flat=True))):
-        save(QuotaGrant(user=user, path=path))
+        _get_or_create(user, path)
+
+
+def _get_or_create(user: Any, path: str) -> QuotaGrant:
+    """The one that another request made at the same moment counts as this one's."""
+    with transaction.atomic():
+        row, is_new = QuotaGrant.objects.get_or_create(user=user, path=path)
+        if is_new:
+            _noted("grant", row)
+    return row
 
 
 def save(row: QuotaGrant) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from fleet.models import AuditEntry, Grant
 from quotas.models import QuotaGrant
+from tests.support.between import after_each_look_at
 from tests.support.people import client_of, person
 
 pytestmark = pytest.mark.django_db
@@ -34,6 +35,17 @@ def test_a_lead_is_named_once_listed_and_unnamed(quinn, lea):
         AuditEntry.objects.filter(kind="QuotaGrant", outcome="done").order_by("pk").values_list("actor", "verb", "name")
     )
     assert list(lines) == [("quinn", "grant", "lea: below root/vision"), ("quinn", "revoke", "lea: below root/vision")]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_requests_at_once_that_name_the_same_lead_both_get_it(quinn, lea):
+    def the_other():
+        assert name(quinn).status_code == 201
+
+    with after_each_look_at("quotas_quotagrant", the_other):
+        made = name(quinn)
+    assert (made.status_code, made.data["id"]) == (201, QuotaGrant.objects.get().pk)
+    assert AuditEntry.objects.filter(kind="QuotaGrant", outcome="done").count() == 1
 
 
 @pytest.mark.parametrize(
