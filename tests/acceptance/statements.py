@@ -153,7 +153,17 @@ ELASTIC = (
         ),
     ),
     Statement("1.1.16", "The backoff limit counts failures of the whole job", SIMULATED),
-    Statement("1.1.17", "Signals of the spot market; faster images", lacks="not built"),
+    Statement(
+        "1.1.17",
+        "Signals of the spot market; faster images",
+        RULES,
+        tests=(
+            "tests/supervisor/core/test_signals.py::test_it_knows_the_taints_of_providers",
+            "tests/supervisor/core/test_signals.py::test_it_knows_the_condition_of_ack_on_a_node",
+            "tests/jobs/api/inspect/test_spot.py::test_it_shows_pools_and_what_each_reclaim_cost",
+        ),
+        lacks="images are fetched no faster; prices and forecasts of the market are not read",
+    ),
 )
 VOLCANO = (
     Statement("1.2.1", "A TFJob is read with three roles and their totals", by="convoy"),

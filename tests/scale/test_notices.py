@@ -149,16 +149,24 @@ def test_a_hundred_pods_that_are_reclaimed_at_once_hear_it_within_a_second(
     before, began = processor_s(supervisor), time.monotonic()
     time.sleep(REST_S)
     cores = (processor_s(supervisor) - before) / (time.monotonic() - began)
+    before = processor_s(supervisor)
     with ThreadPoolExecutor(RECLAIMED) as threads:
         tainted = dict(enumerate(threads.map(lambda node: taint(client, node), range(RECLAIMED))))
     until(lambda: have_heard(client, RECLAIMED + 1), PATIENCE_S)
+    busy_s = round(processor_s(supervisor) - before, 2)
     heard: dict[str, float] = json.loads(listeners.communicate()[0])
     first = {address(index) for index in range((NODES_ - 1) * JOBS, NODES_ * JOBS)}
     expected = {address(index): tainted[index // JOBS] for index in range(RECLAIMED * JOBS)}
     took = [heard[ip] - at for ip, at in expected.items()]
     p50, p99 = (round(float(np.percentile(took, part)), 3) for part in (50, 99))
     mib, sizes = round(peak_mib(supervisor)), {"pods": PODS_, "reclaimed": len(expected)}
-    figures = {"p50_s": p50, "p99_s": p99, "most_s": round(max(took), 3), "supervisor_mib": mib}
+    figures = {
+        "p50_s": p50,
+        "p99_s": p99,
+        "most_s": round(max(took), 3),
+        "supervisor_mib": mib,
+        "supervisor_cpu_s": busy_s,
+    }
     met = p99 <= MOST_S and mib <= MOST_MIB and cores <= MOST_CORES
     report("notices", {**sizes, **figures, "cores_at_rest": round(cores, 3), "met": met})
     assert heard.keys() == expected.keys() | first, "no other pod hears a stop"
