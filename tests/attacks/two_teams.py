@@ -18,7 +18,7 @@ from fleet.services.authorization import namespace_policies
 from fleet.services.members import member_clients
 from jobs.core.policies.state_preservation import StateRule
 from jobs.events import record_event
-from jobs.models import Attempt, Dependent, Incident, Job, Policy, PreservedState, Work
+from jobs.models import Attempt, Dependent, Incident, Job, Notice, Policy, PreservedState, Work
 from jobs.queries import BY
 from jobs.services.lifecycle import cycle_requests
 from jobs.services.lifecycle.copies import other_copies, provenance
@@ -169,6 +169,8 @@ def add_pods(cluster: Cluster, job: Job) -> None:
         name=f"{job.name}-master-0", uid="1", job_uid=job.uid, role="master", created_at=timezone.now(), **fields
     )
     now = timezone.now()
+    notice = {"notice_id": "n", "cause": "reclaim", "scope": "Pods", "at": now, "deadline": now + timedelta(hours=1)}
+    Notice.objects.create(job=job, attempt=1, cluster_name="north", node="node", pod=f"{job.name}-master-0", **notice)
     since = (now - timedelta(hours=1)).isoformat()
     gpu = Reading("0", utilization=0, namespace=job.namespace, pod=f"{job.name}-master-0", idle_since=since)
     gpus = {"gpus": gpu_readings.stored([gpu]), "measured": 1, "idle_since": since}

@@ -83,31 +83,33 @@ def walk(page, steps: int) -> None:
         page.get_by_role("button", name="Next", exact=True).click()
 
 
-def notified(name: str, step: int) -> str:
-    """The supervisor of the member has recorded that the job's last worker saved this step and left; returns its node."""
-    job = Job.objects.get(name=name)
-    last = Pod.objects.filter(job_uid=job.uid).order_by("-index")[0]
-    now = timezone.now()
-    about = {"job": job, "attempt": job.attempt, "cluster_name": last.cluster.name, "scope": "Pods", "cause": "reclaim"}
+def last_pod(name: str) -> Pod:
+    return Pod.objects.filter(job_uid=Job.objects.get(name=name).uid).order_by("-index")[0]
+
+
+def notified(name: str, pod: Pod, step: int) -> None:
+    """The supervisor of the member has recorded that the pod saved this step and left."""
+    job, now = Job.objects.get(name=name), timezone.now()
+    about = {"job": job, "attempt": pod.attempt, "cluster_name": "north", "scope": "Pods", "cause": "reclaim"}
     times = {"at": now, "deadline": now + timedelta(seconds=30), "heard_at": now, "left_at": now}
-    Notice.objects.create(**about, **times, notice_id="n", node=last.node, pod=last.name, saved_step=step)
-    return str(last.node)
+    Notice.objects.create(**about, **times, notice_id="n", node=pod.node, pod=pod.name, saved_step=step)
 
 
 def test_it_reclaims_a_node_under_an_elastic_job_and_tells_what_its_worker_saved(world, page, aside, simulator, axe):
     aside(world.apply, POLICY, resizing.elastic("llama", 2, least=1, most=2))
     aside(world.expect, "llama", "Running")
+    pod = aside(last_pod, "llama")
     sign_in(page)
     walk(page, 4)
     story = step(page, "Reclaim a node and watch")
     story.get_by_role("button", name="Reclaim a node under default/llama").click()
     expect(story.get_by_text(re.compile("is taken back in 30 seconds"))).to_be_visible()
-    node = aside(notified, "llama", 40)
-    expect(story.get_by_text("llama-worker-1 saved step 40 and left.")).to_be_visible()
+    aside(notified, "llama", pod, 40)
+    expect(story.get_by_text(f"{pod.name} saved step 40 and left.")).to_be_visible()
     assert axe(page) == []
-    story.get_by_role("button", name=f"Bring {node} back").click()
-    expect(story.get_by_text(f"{node} is back", exact=False)).to_be_visible()
-    assert aside(Event.objects.filter(reason="ReclaimedOnPurpose", message__contains=node).count) == 1
+    story.get_by_role("button", name=f"Bring {pod.node} back").click()
+    expect(story.get_by_text(f"{pod.node} is back", exact=False)).to_be_visible()
+    assert aside(Event.objects.filter(reason="ReclaimedOnPurpose", message__contains=pod.node).count) == 1
 
 
 def test_it_breaks_a_simulated_cluster_and_ends_with_a_moved_job(world, page, aside, simulator, axe):
