@@ -15,7 +15,7 @@ ROUTES = {
     "/fleet": "clusters/", "/fleet/north": "nodes/", "/jobs": "jobs/", "/jobs/ID": "jobs/",
     "/quotas": "quota/tree/", "/policies": "policies/", "/incidents": "incidents/", "/events": "events/",
     "/audit": "audit/", "/access": "users/", "/system": "system/", "/fleet/north/drain": "whatif/",
-    "/whatif#cluster=north": "whatif/", "/accounting": "accounting/",
+    "/whatif#cluster=north": "whatif/", "/accounting": "accounting/", "/reliability": "goodput/",
 }  # fmt: skip
 """Pages that read, and what of the API each cannot do without; joining and submitting only send."""
 EMPTY = {

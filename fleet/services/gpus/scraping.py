@@ -129,15 +129,13 @@ def _read_before(row: Cluster) -> dict[str, datetime]:
 
 
 def _outcome(row: Cluster, latest: dict[str, datetime]) -> Outcome:
-    client = member_clients.connect(member_clients.access_of(row), timeout_s=_ANSWER_S, cluster=row.name)
+    client = member_clients.client(row, timeout_s=_ANSWER_S)  # shared, and as slow as a member's limit of requests says
     try:
         exporters = sorted(_exporters(client), key=lambda each: (each.node in latest, latest.get(each.node), each.name))
         return _read_all(client, exporters[:MOST_EXPORTERS])
     except MemberError as e:
         log.warning("GPU exporters not found", cluster=row.name, error=str(e))
         return Outcome(message=f"its exporters cannot be listed: {e.message}")
-    finally:
-        client.close()
 
 
 def _exporters(client: MemberClient) -> list[Exporter]:
