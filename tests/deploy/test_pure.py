@@ -47,3 +47,10 @@ def test_all_others_may_ask_for_it_and_they_may_do_without() -> None:
 def test_the_run_on_postgresql_leaves_them_out_unless_they_are_named() -> None:
     assert {f"--ignore={folder}" for folder in pure.FOLDERS} <= set(servers.paths(["-x"]))
     assert servers.paths(["-x", pure.FOLDERS[0]]) == ["-x", pure.FOLDERS[0]]
+
+
+def test_nor_does_it_run_what_has_no_writers_beside_it_unless_that_is_named() -> None:
+    for file in servers.WITHOUT_WRITERS:
+        assert (ROOT / file).is_file() and file.startswith(servers.PACKAGES), file
+        assert f"--ignore={file}" in servers.paths(["-x"])
+        assert servers.paths(["-x", file]) == ["-x", file]

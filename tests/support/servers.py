@@ -24,8 +24,19 @@ FLOWS = tuple(f"tests/flows/test_{story}.py" for story in _STORIES)
 OTHERS = ("tests/attacks/test_known_errors.py", "tests/deploy/test_migrations.py")
 """What the two databases answer differently: text that cannot be stored, and indexes that are built beside writers."""
 TEMPLATE = "convoy_template"
-LEFT_OUT = tuple(f"--ignore={folder}" for folder in pure.FOLDERS)
-"""Their 2,200 tests open no database, which their setup makes sure of (`tests.support.pure`)."""
+_CLIENTS = tuple(
+    f"tests/fleet/kubeapi/test_kubectl_{about}.py"
+    for about in ("discovery", "documents", "events", "exec", "schemas", "top")
+)
+"""Stock clients that read, and streams into pods: no row is written beside another writer, and others read the same rows."""
+_TABLES = (
+    "tests/jobs/kubeapi/test_columns.py", "tests/fleet/test_authorisation_matrix.py",
+    "tests/fleet/test_authorisation_matrix_admin.py", "tests/fleet/test_authorisation_matrix_proxy.py",
+)  # fmt: skip
+"""What is printed and whom the rules let in, row by row of a table: the same requests are made here by other tests, once."""
+WITHOUT_WRITERS = (*_CLIENTS, *_TABLES)
+LEFT_OUT = tuple(f"--ignore={path}" for path in (*pure.FOLDERS, *WITHOUT_WRITERS))
+"""Of the pure folders 2,200 tests open no database, which their setup makes sure of (`tests.support.pure`)."""
 
 
 def run(arguments: list[str]) -> int:
@@ -43,7 +54,7 @@ def run(arguments: list[str]) -> int:
 
 
 def paths(arguments: list[str]) -> list[str]:
-    """The arguments; with the packages, but for what is pure, when they name no file or folder."""
+    """The arguments; with the packages, but for what gains nothing there, when they name no file or folder."""
     named = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
     return arguments if named else [*arguments, *LEFT_OUT, *PACKAGES, *FLOWS, *OTHERS]
 
