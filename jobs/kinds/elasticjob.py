@@ -8,6 +8,7 @@ dropped silently: it is sent as ``restartCount``. A master that is not described
 reservations and the fleet's marks reach it like every other pod.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 
 from fleet.kube.resources import CONFIG_MAPS, ELASTIC_JOBS, PODS, SERVICES
@@ -31,6 +32,8 @@ _MASTER_ARGUMENTS = (
     "dashboard_port",
 )
 """Annotations of a job that are arguments of its master, in the operator's order; a master that is older ignores the newer."""
+_OWN_ARGUMENTS = {"hang_detection": re.compile(r"[0-2]"), "hang_downtime": re.compile(r"[1-9][0-9]{0,3}")}
+"""Arguments of the master that the operator has no annotations for, and the values it takes."""
 _MOST_RESTARTS = 5
 """DLRover's own cap of a rank's restartCount; the master's has none."""
 _MASTER_RIGHTS = (
@@ -70,7 +73,7 @@ class ElasticJob(Kind):
         _check_containers(spec, faults)
         if not others and not faults.found:
             faults.add(f"spec.{_KEY}", "must ask for at least one pod beside the master")
-        warnings = _read_restarts(spec, faults)
+        warnings = (*_read_restarts(spec, faults), *_unknown_values(manifest))
         faults.one_of(spec.get("distributionStrategy") or None, "spec.distributionStrategy", _STRATEGIES)
         faults.one_of(spec.get("optimizeMode") or None, "spec.optimizeMode", ("single-job", "cluster", "manual"))
         suspended = faults.flag(spec.get("suspend"), "spec.suspend")
@@ -128,6 +131,14 @@ class ElasticJob(Kind):
         """A replaced pod has a new id and keeps its rank."""
         rank = labels.get(f"{_PREFIX}rank-index") or labels.get(f"{_PREFIX}replica-index") or "0"
         return labels.get(f"{_PREFIX}replica-type", ""), int(rank) if rank.isdigit() else 0
+
+
+def _unknown_values(manifest: Manifest) -> Iterator[str]:
+    notes = (manifest.get("metadata") or {}).get("annotations") or {}
+    for name, values in _OWN_ARGUMENTS.items():
+        if name in notes and not values.fullmatch(str(notes[name])):
+            wanted = "0, 1 or 2" if name == "hang_detection" else "whole minutes, from 1 to 9999"
+            yield f"metadata.annotations.{name}: must be {wanted}; the master does not get {str(notes[name])[:40]!r}"
 
 
 def _read_restarts(spec: Manifest, faults: Faults) -> tuple[str, ...]:
@@ -196,6 +207,8 @@ def _default_master(manifest: Manifest) -> Manifest:
     notes = metadata.get("annotations") or {}
     command = _MASTER_COMMAND.format(metadata.get("namespace") or "default", metadata["name"])
     arguments = [f" --{name} {notes[name]}" for name in _MASTER_ARGUMENTS if name in notes]
+    own = (name for name, values in _OWN_ARGUMENTS.items() if values.fullmatch(str(notes.get(name, ""))))
+    arguments += [f" --{name} {notes[name]}" for name in own]
     container = {
         "name": "main",
         "image": image["image"],

@@ -52,7 +52,20 @@ def test_annotations_become_the_masters_arguments_in_the_operators_order():
     notes = {"service_type": "http", "pending_timeout": "900", "hang_detection": "2", "training_elastic_mode": "ucp"}
     sent = marked(kind, changed(manifest, "metadata/annotations", notes), {})
     [_, _, command] = sent["spec"]["replicaSpecs"]["dlrover-master"]["template"]["spec"]["containers"][0]["command"]
-    assert command.endswith(" --port 50001 --pending_timeout 900 --service_type http --training_elastic_mode ucp")
+    operators = " --port 50001 --pending_timeout 900 --service_type http --training_elastic_mode ucp"
+    assert command.endswith(f"{operators} --hang_detection 2")
+
+
+@pytest.mark.parametrize("value", ["3", "", "2; rm -rf /", "-1", "two"])
+def test_the_master_gets_no_way_to_treat_hangs_that_it_does_not_know(value):
+    kind, manifest = example("elasticjob")
+    stated = changed(manifest, "metadata/annotations", {"hang_detection": value, "hang_downtime": "30"})
+    [_, _, command] = marked(kind, stated, {})["spec"]["replicaSpecs"]["dlrover-master"]["template"]["spec"][
+        "containers"
+    ][0]["command"]
+    assert command.endswith(" --port 50001 --hang_downtime 30")
+    [warning] = [each for each in kind.read(stated).warnings if "hang_detection" in each]
+    assert "must be 0, 1 or 2" in warning
 
 
 def test_a_master_that_is_described_is_sent_as_it_is_and_one_without_a_command_is_warned_of():
