@@ -123,7 +123,7 @@ class Sweeper:
         with alone(now) as is_ours:
             if not is_ours:
                 return False
-            self._steps.look(now, self._monotonic())
+            isolation.run("clock_steps", [], lambda: self._steps.look(now, self._monotonic()))
             run(now)
             self._follow_quotas()
         if is_settled and journal.tip() == version and not _waits_for_the_clock():
