@@ -39,7 +39,7 @@ from fleet.kubeapi.objects.metrics import Metrics
 from fleet.kubeapi.pod_streams import PodStreams
 from fleet.kubeapi.proxy import Proxy
 from fleet.limits.callers import USERS
-from fleet.limits.seats import lend_seat, take_seat_again
+from fleet.limits.seats import take_seat_again
 from fleet.models.encrypted import SecretUnreadable
 from fleet.services.auditing import refused_sign_ins
 from fleet.services.auditing.refused_sign_ins import Refusal
@@ -124,9 +124,6 @@ class Application(Server[Kind]):
             self._watches[user.pk] -= 1
             if not self._watches[user.pk]:
                 del self._watches[user.pk]
-
-    def waits(self) -> None:
-        lend_seat()
 
     def perform(self, request: Request, target: Target, user: Any) -> Answer:
         """A list of events has those that members have of the fleet's objects; they are asked before rows are read."""

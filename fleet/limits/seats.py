@@ -74,12 +74,6 @@ def leave_seat() -> None:
         seat.leave_soon()
 
 
-def lend_seat() -> None:
-    """The request waits for its reader, however slow that is: until `take_seat_again` its seat is for others."""
-    if (seat := SEAT.get()) is not None:
-        seat.lend()
-
-
 async def take_seat_again() -> None:
     """Call before more is done for a request; returns at once where its seat was not lent."""
     if (seat := SEAT.get()) is not None:

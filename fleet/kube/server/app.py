@@ -101,9 +101,6 @@ class Server(ABC, Generic[K]):
         """Around an answer without a length; raises TooManyRequests."""
         return nullcontext()
 
-    def waits(self) -> None:  # noqa: B027 - nothing has to be done where requests share nothing
-        """Until the next `run` the request waits for the reader of a long answer."""
-
     async def forward(self, scope: Scope, request: Request, receive: Receive, send: Send) -> bool:
         """Whether the request was for another server, and has been passed on."""
         return False
@@ -155,7 +152,7 @@ class Server(ABC, Generic[K]):
         code, document = answer
         if isinstance(document, Stream):
             return await self._stream(document, send)
-        return await http.answer(send, code, document, request.warnings, waits=self.waits)
+        return await http.answer(send, code, document, request.warnings)
 
     def _rendered(self, request: Request) -> tuple[Any, Chunks | tuple[int, Stream | http.Rendered]]:
         """A long answer is encoded where it was made: the event loop, which all requests share, only sends it."""
@@ -221,14 +218,14 @@ class Server(ABC, Generic[K]):
             while (piece := await self.run(next, pieces, None)) is not None:
                 yield piece
 
-        await http.stream(send, chunks(), pause_s=_LONGEST_PAUSE_S, waits=self.waits)
+        await http.stream(send, chunks(), pause_s=_LONGEST_PAUSE_S)
 
     async def _until_disconnected(self, answer: Chunks, receive: Receive, send: Send) -> None:
         """Sends the chunks until they end or the reader leaves, whichever is first."""
 
         async def sending() -> None:
             async with aclosing(answer.content):
-                await http.stream(send, answer.content, answer.kind, waits=self.waits)
+                await http.stream(send, answer.content, answer.kind)
 
         tasks = asyncio.create_task(sending()), asyncio.create_task(http.disconnected(receive))
         try:

@@ -24,8 +24,6 @@ SLICE = 256 * 1024
 """Bytes of an answer that are encrypted and sent at once: between two slices the event loop serves others."""
 _FEW = 20
 """Items of a list that are encoded at once; no other thread computes while a document is being encoded."""
-Waits = Callable[[], None]
-"""Called before each part of an answer is sent: from then on the request waits for its reader."""
 
 
 @dataclass(slots=True)
@@ -169,9 +167,7 @@ def rendered(document: Object | str) -> Rendered:
     return Rendered(content, [*_headers(kind), *_retry_after(document)])
 
 
-async def answer(
-    send: Send, code: int, document: Object | str | Rendered, warnings: list[str], *, waits: Waits = lambda: None
-) -> None:
+async def answer(send: Send, code: int, document: Object | str | Rendered, warnings: list[str]) -> None:
     """Sends a whole answer."""
     whole = document if isinstance(document, Rendered) else rendered(document)
     length = (b"content-length", str(len(whole.content)).encode())
@@ -180,7 +176,6 @@ async def answer(
     if len(whole.content) <= SLICE:
         await send({"type": "http.response.body", "body": whole.content})
         return
-    waits()
     await _send_slices(send, whole.content)
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -191,13 +186,11 @@ async def stream(
     kind: bytes = b"application/json",
     *,
     pause_s: float | None = None,
-    waits: Waits = lambda: None,
 ) -> None:
     """Sends an answer chunk by chunk, each when the one before it was taken, for which the reader has ``pause_s``."""
     await send({"type": "http.response.start", "status": 200, "headers": _headers(kind)})
     async for chunk in chunks:
         if chunk:
-            waits()
             await asyncio.wait_for(_send_slices(send, chunk), pause_s)
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
