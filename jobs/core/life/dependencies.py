@@ -4,7 +4,7 @@ Predecessors are named within the job's namespace, and need not exist yet. Pure:
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -138,20 +138,49 @@ def find_cycle(edges: Iterable[Edge], jobs: Collection[int]) -> list[str]:
         after.setdefault(edge.job, []).append(edge.of)
         named.setdefault(edge.name, {})[edge.job] = edge.kind
         labels[edge.job] = edge.name
-    for start in sorted(set(jobs) & after.keys()):
+    for start in sorted(_never_first(after, named).intersection(jobs)):
         if path := _path_back(start, after, named):
             return [labels[job] for job in path]
     return []
 
 
-def _path_back(start: int, after: Mapping[int, list[Predecessor]], named: Mapping[str, Mapping[int, str]]) -> list[int]:
+Named = Mapping[str, Mapping[int, str]]
+"""The jobs of each name with their kinds."""
+
+
+def _never_first(after: Mapping[int, Sequence[Predecessor]], named: Named) -> set[int]:
+    """The jobs of a cycle and those that come after one: what is left when all that can start are taken out, one by one.
+
+    In one pass over all edges: mostly none is left, and no job has to be followed through chains of thousands.
+    """
+    left = {job: {before for of in names for before in _jobs_of(of, named)} for job, names in after.items()}
+    followers: dict[int, list[int]] = {}
+    for job, befores in left.items():
+        for before in befores:
+            followers.setdefault(before, []).append(job)
+    ready = [job for job, befores in left.items() if not befores]
+    while ready:
+        job = ready.pop()
+        del left[job]
+        for follower in followers.get(job, ()):
+            left[follower].remove(job)
+            if not left[follower]:
+                ready.append(follower)
+    return set(left)
+
+
+def _jobs_of(of: Predecessor, named: Named) -> Iterator[int]:
+    return (job for job, kind in named.get(of.name, {}).items() if of.kind in ("", kind))
+
+
+def _path_back(start: int, after: Mapping[int, Sequence[Predecessor]], named: Named) -> list[int]:
     """The jobs from ``start`` along its predecessors back to it. Depth first, without recursion: chains may be long."""
     came_from: dict[int, int] = {}
     open_jobs = [start]
     while open_jobs:
         job = open_jobs.pop()
         for of in after[job]:
-            for before in (each for each, kind in named.get(of.name, {}).items() if of.kind in ("", kind)):
+            for before in _jobs_of(of, named):
                 if before == start:
                     return [start, *_trace(came_from, job, start)]
                 if before not in came_from:
