@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 else:
     Field = models.Field
 _populators: Any = _django.get_related_populators  # the stubs are of Django 6, where it takes more
+_named: Any = vars(_django)["create_namedtuple_class"]  # which the stubs leave out
 KEY: Final[Field] = models.BigIntegerField()
 NUMBER: Final[Field] = models.IntegerField()
 TEXT: Final[Field] = models.TextField()
@@ -140,6 +141,13 @@ class Rows(_Statement, Generic[M]):
         return _Text(sql, parameters, converters, compiler)
 
 
+def named(rows: "QuerySet[M, Any]") -> list[Any]:
+    """The rows of ``values_list(named=True)``, read as those of a statement that is kept; this one is written anew."""
+    fields: Sequence[str] = vars(rows)["_fields"]
+    new, names = tuple.__new__, _named(*fields)
+    return [new(names, row) for row in Rows(lambda _: rows).values()]
+
+
 class Update(_Statement):
     """An update of the rows of a query set; ``changes`` are values, expressions, or what ``param`` returns."""
 
@@ -215,7 +223,11 @@ def _plainly(convert: Sequence[Callable[..., Any]], expression: Any) -> tuple[Se
 
 
 def _of_json(text: str, _expression: Any, _connection: Any) -> Any:
-    return json.loads(text)
+    make = _EMPTY.get(text)
+    return json.loads(text) if make is None else make()
+
+
+_EMPTY: Mapping[str, Callable[[], Any]] = {"{}": dict, "[]": list}
 
 
 def _converted(text: _Text, rows: Sequence[tuple[Any, ...]], wrapped: Any) -> list[list[Any]]:

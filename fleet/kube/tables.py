@@ -60,15 +60,21 @@ def _definition(column: Column) -> dict[str, Any]:
 
 
 def _row(columns: Sequence[Column], shown: Object, now: datetime, include: str) -> Object:
-    row = {"cells": [_cell(column, shown, now) for column in columns]}
+    values = [column.read(shown, now) for column in columns]
+    row = {
+        # most are texts of columns of texts, which are what is shown
+        "cells": [
+            value if type(value) is str and column.type == "string" else _cell(column, value, now)
+            for column, value in zip(columns, values, strict=True)
+        ]
+    }
     if include == "None":
         return row
     names = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": shown["metadata"]}
     return {**row, "object": shown if include == "Object" else names}
 
 
-def _cell(column: Column, shown: Object, now: datetime) -> Cell:
-    value = column.read(shown, now)
+def _cell(column: Column, value: Any, now: datetime) -> Cell:
     if column.type == "date":
         return age(value, now)
     if column.type == "string":

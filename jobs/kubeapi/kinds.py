@@ -1,10 +1,12 @@
 """The kinds of demand as this door serves them: each reads rows, renders them, and names the service of its delete."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
 
+from fleet.db import prepared
 from fleet.errors import invalid
 from fleet.kube import crds
 from fleet.kube.discovery import Served
@@ -97,13 +99,9 @@ class Jobs(ManifestKind):
 
     def lines(self, namespaces: frozenset[str] | None, after: Key | None, exact: Exact) -> Iterator[Object]:
         """Without the manifest: it is most of a row, and what takes longest to read."""
-        return self._walk(
-            self.rows().values_list(*_LINE, *_SIZES.get(self.served.resource.group, ()), named=True),
-            _line,
-            namespaces,
-            after,
-            exact,
-        )
+        sizes_shown = _SIZES.get(self.served.resource.group, {})
+        rows = self.rows().values_list(*_LINE, *sizes_shown.values(), named=True)
+        return self._walk(rows, partial(_line, sizes_shown), namespaces, after, exact, prepared.named)
 
     def delete(self, name: str, write: Write) -> bool:
         job = self.one(name, write)
@@ -130,15 +128,16 @@ _LINE = (
     *("status", "state", "reason", "attempt", "created_at", "finished_at", "api_version", "kind", "suspended"),
     *("size", "resize", "shares", *_PROGRESS),
 )
-_SIZES = {"batch": ("manifest__spec__completions", "manifest__spec__parallelism")}
+_SIZES: Mapping[str, Mapping[str, str]] = {
+    "batch": {"completions": "manifest__spec__completions", "parallelism": "manifest__spec__parallelism"}
+}
+"""Fields of the spec that the columns of a group's kinds show, and where they stand."""
 
 
-def _line(row: Any) -> Object:
+def _line(sizes_shown: Mapping[str, str], row: Any) -> Object:
     deleting = stamp(row.deleting_at) if row.deleting_at else None
     metadata = head(row, creationTimestamp=stamp(row.created_at), labels=row.labels, deletionTimestamp=deleting)
-    spec = {"suspend": row.suspended}
-    for size in _SIZES["batch"]:
-        spec[size.rpartition("__")[2]] = getattr(row, size, None)
+    spec = {"suspend": row.suspended, **{name: getattr(row, at) for name, at in sizes_shown.items()}}
     return {"metadata": metadata, "spec": spec, "status": _status(row, row.cluster__name, _progress(_reported(row)))}
 
 
@@ -159,15 +158,16 @@ def _status(row: Any, cluster: str | None, progress: Object) -> Object:
     """``row`` is a job, or of its columns those of a line."""
     phase, kind = printing.phase_of(row.state), registry.kind_of(row.api_version, row.kind)
     status = printing.with_phase(kind, {} if row.state in Job.OFF_MEMBER else row.status, phase)
-    conditions = [each for each in status.get("conditions") or [] if isinstance(each, dict)]
+    stated = status.get("conditions")
+    conditions = [each for each in stated if isinstance(each, dict)] if stated else []
     convoy = {
         "state": row.state,
         "cluster": cluster,
-        "clusters": sorted({share.cluster for share in standing(row.shares)}),
+        "clusters": sorted({share.cluster for share in standing(row.shares)}) if row.shares else [],
         "attempt": row.attempt,
         "reason": _reason_within(row.reason, row.namespace),
         "size": row.size,
-        "resize": _resize_within(row),
+        "resize": _resize_within(row) if row.resize else None,
         "progress": progress,
     }
     return {
@@ -217,13 +217,18 @@ def _condition(kind: str, message: str, since: str) -> Object:
 def state(shown: Object) -> str:
     """The column STATE: of the conditions that are true, the one that says most; without one, the phase of the job."""
     status = shown.get("status", {})
-    true = {each.get("type") for each in status.get("conditions") or [] if each.get("status") == "True"}
+    conditions = status.get("conditions") or ()
+    true = {each.get("type") for each in conditions if each.get("status") == "True"}
     phase = printing.phase_of(status["convoy"]["state"]).value if "convoy" in status else ""
-    return next((each for each in _ORDER if each in true), phase)
+    return next((each for each in _ORDER if each in true), phase) if true else phase
 
 
 def _convoy(shown: Object) -> Object:
-    convoy: Object = shown.get("status", {}).get("convoy") or {}
+    """Five columns ask for it; only what a watch says of a deleted object may be without."""
+    try:
+        convoy: Object = shown["status"]["convoy"]
+    except KeyError:
+        return {}
     return convoy
 
 

@@ -188,6 +188,7 @@ class RowKind(Kind):
         namespaces: frozenset[str] | None,
         after: Key | None,
         exact: Exact,
+        fetch: Callable[[QuerySet[Any]], list[Any]] = list,
     ) -> Iterator[Object]:
         """Chunk by chunk, each found by index."""
         columns = {BY_NAME: self.name_field, **self.indexed}
@@ -195,7 +196,7 @@ class RowKind(Kind):
         rows = rows.filter(**{columns[field]: value for field, value in exact.items() if field in columns})
         rows = rows.order_by(*self._order())
         while True:
-            chunk = self._behind(rows, after) if after else list(rows[: self.chunk])
+            chunk = self._behind(rows, after, fetch) if after else fetch(rows[: self.chunk])
             for row in chunk:
                 shown = render(row)
                 after = (shown["metadata"].get("namespace", ""), shown["metadata"]["name"])
@@ -217,21 +218,21 @@ class RowKind(Kind):
     def _order(self) -> tuple[str, ...]:
         return (self.namespace_field, self.name_field) if self.served.resource.namespaced else (self.name_field,)
 
-    def _behind(self, rows: QuerySet[Any], key: Key) -> list[Any]:
+    def _behind(self, rows: QuerySet[Any], key: Key, fetch: Callable[[QuerySet[Any]], list[Any]] = list) -> list[Any]:
         """The next chunk: the rest of the key's namespace, then other namespaces, each found by index."""
         namespace, name = key
         later = {f"{self.name_field}__gt": name}
         if not self.served.resource.namespaced:
-            return list(rows.filter(**later)[: self.chunk])
-        chunk = list(rows.filter(**{self.namespace_field: namespace}, **later)[: self.chunk])
+            return fetch(rows.filter(**later)[: self.chunk])
+        chunk = fetch(rows.filter(**{self.namespace_field: namespace}, **later)[: self.chunk])
         if left := self.chunk - len(chunk):
-            chunk += rows.filter(**{f"{self.namespace_field}__gt": namespace})[:left]
+            chunk += fetch(rows.filter(**{f"{self.namespace_field}__gt": namespace})[:left])
         return chunk
 
 
 def stamp(moment: datetime) -> str:
     """Whole seconds, as Kubernetes writes them."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{moment.isoformat(timespec='seconds')[:19]}Z"
 
 
 def head(row: Any, **more: object) -> Object:
