@@ -24,6 +24,8 @@ from django.utils.crypto import constant_time_compare
 from fleet.changes.audit_context import current
 from fleet.core.security import token_scopes
 from fleet.core.security.token_scopes import Scope
+from fleet.db import prepared
+from fleet.db.prepared import KEY, TEXT
 from fleet.errors import Forbidden, InvalidInput, NotFound, invalid
 from fleet.kube.resources import PODS
 from fleet.models import Grant, SigninLink, Token
@@ -100,8 +102,7 @@ def roles(user: Someone) -> tuple[Held, ...]:
         return ()
     held: tuple[Held, ...] | None = user.__dict__.get("_convoy_roles")
     if held is None:
-        granted = Grant.objects.filter(user_id=user.pk).order_by("role", "namespace")
-        held = tuple(Held(role, namespace) for role, namespace in granted.values_list("role", "namespace"))
+        held = tuple(Held(role, namespace) for role, namespace in _GRANTS.values(user=user.pk))
         if getattr(user, "is_superuser", False):
             held = (Held(Role.FLEET_ADMIN, ""), *held)
         user.__dict__["_convoy_roles"] = held
@@ -374,7 +375,18 @@ def _note(verb: str, kind: str, name: str) -> None:
 def _token(text: str) -> Token | None:
     if len(text) != TOKEN_LENGTH or not text.startswith(TOKEN_PREFIX):
         return None
-    return Token.objects.filter(digest=digest(text)).select_related("user").first()
+    return next(iter(_TOKEN.objects(digest=digest(text))), None)
+
+
+# Every request of a token asks both.
+_TOKEN = prepared.Rows(
+    lambda param: Token.objects.filter(digest=param("digest", TEXT)).select_related("user").order_by("pk")[:1]
+)
+_GRANTS: prepared.Rows[Grant] = prepared.Rows(
+    lambda param: (
+        Grant.objects.filter(user_id=param("user", KEY)).order_by("role", "namespace").values_list("role", "namespace")
+    )
+)
 
 
 def _of_use(user: Someone, kind: str) -> tuple[Held, ...]:
