@@ -7,8 +7,10 @@ cannot be had in the baseline, where the queues' 600 CPUs are then always in use
 
 import json
 import os
+import secrets
 import subprocess
 import sys
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,8 @@ def test_it_takes_the_load_of_kueue_faster_than_kueue(
     settings = {
         "CONVOY_HOME": str(tmp_path),
         "DATABASE_URL": postgres,
+        "CONVOY_SECRET_KEY": secrets.token_hex(32),
+        "CONVOY_ENCRYPTION_KEYS": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
         "DJANGO_SETTINGS_MODULE": "deploy.config.settings",
     }
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **settings}, stdout=subprocess.PIPE, check=True)
