@@ -32,8 +32,6 @@ class MemberJob:
     uid: str = ""
     least: Mapping[str, int] = field(default_factory=dict)
     records: dict[str, JobRecord] = field(default_factory=dict)
-    answered: dict[str, float] = field(default_factory=dict)
-    """By the uid of pods that have answered their notice, when: not noted on them yet."""
     _written: str = ""
 
     @classmethod
@@ -49,7 +47,7 @@ class MemberJob:
             str(meta.get("uid")),
             _least(kind, manifest),
             records,
-            _written=text or "",
+            text or "",
         )
 
     @property

@@ -5,7 +5,6 @@ the deletion. Each is derived again from what stands on the objects.
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from fleet.member.errors import MemberAway, MemberChanged, MemberError, MemberMi
 from jobs.runtime import notices as notice
 from supervisor import jobs
 from supervisor.core import planning
-from supervisor.core.facts import How, PodFacts
+from supervisor.core.facts import PodFacts
 from supervisor.core.planning import Action, Delete, Give, JobView, Notify, PodAction, Suspend, Withdraw
 from supervisor.core.signals import NOTICE_S
 from supervisor.jobs import MemberJob
@@ -31,8 +30,6 @@ RETRY_S = 1.0
 """Between two tries to reach a pod, or a member that did not do what was asked."""
 SIDE_BY_SIDE = 64
 """Pods that are dealt with at the same time: each has a connection or a request."""
-NOTICES_FIRST_S = 1.0
-"""How long an answer waits to be noted while other pods have still to be given notice."""
 _AGAIN = 0.0
 
 
@@ -52,11 +49,6 @@ class Supervisor:
         self._turns = asyncio.Semaphore(SIDE_BY_SIDE)
         self._done = asyncio.Event()
         """A look at a job has ended."""
-        self._giving = 0
-        """Jobs whose pods are given notice at this moment."""
-        self._given = asyncio.Event()
-        """Set while there are none."""
-        self._given.set()
 
     async def recover(self) -> None:
         """Takes up what a former process left: also of jobs that have no pods any more."""
@@ -123,36 +115,19 @@ class Supervisor:
         view = JobView(pods, self.store.signals_of(pods), job.least, job.stopping, job.begun)
         actions = planning.plan(view, now, self.notice_s)
         gives = [action for action in actions if isinstance(action, Give)]
+        if gives:
+            # The record before the pods: it fixes the deadline, and what a former process did can be seen from it.
+            job.note_given((give.pod, give.notice) for give in gives)
+            await self._write(job)
         if any(isinstance(action, Suspend) for action in actions):
             await self._suspend(job)
-        done = await self._give(gives, job) if gives else []
-        others = [action for action in actions if not isinstance(action, Give | Suspend)]
-        done += await asyncio.gather(*(self._do(action, job) for action in others))
+        done = await asyncio.gather(*(self._do(action, job) for action in actions if not isinstance(action, Suspend)))
         if not gives:
             job.note_pods(self.store.pods_of(key), now)
             await self._write(job)
         if any(done):
             return _AGAIN
         return self._next(key, job, actions, now)
-
-    async def _give(self, gives: list[Give], job: MemberJob) -> list[bool]:
-        """The record before the pods: it fixes the deadline, and what a former process did can be seen from it."""
-        self._giving += 1
-        self._given.clear()
-        try:
-            job.note_given((give.pod, give.notice) for give in gives)
-            await self._write(job)
-            return list(await asyncio.gather(*(self._do(give, job) for give in gives)))
-        finally:
-            self._giving -= 1
-            if not self._giving:
-                self._given.set()
-
-    async def _after_notices(self) -> None:
-        """Waits a moment for pods of other jobs that have not heard yet: what only has to be noted comes after that."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(NOTICES_FIRST_S):
-                await self._given.wait()
 
     def _next(self, key: str, job: MemberJob, actions: list[Action], now: float) -> float | None:
         if actions:
@@ -174,8 +149,6 @@ class Supervisor:
 
     async def _do(self, action: PodAction, job: MemberJob) -> bool:
         """Whether something was written."""
-        if isinstance(action, Notify):
-            await self._after_notices()
         async with self._turns:
             try:
                 return await self._carry_out(action, job)
@@ -194,13 +167,10 @@ class Supervisor:
                 log.info(
                     "notice", pod=f"{pod.namespace}/{pod.name}", cause=given.cause, until=notice.stamp(given.deadline)
                 )
-                if pod.how is How.KUBEAI and await self.notify(pod.ip):
-                    job.answered[pod.uid] = self.clock()
             case Notify(pod):
-                if pod.uid not in job.answered and not await self.notify(pod.ip):
+                if not await self.notify(pod.ip):
                     return False
-                at = job.answered.pop(pod.uid, self.clock())
-                heard: dict[str, str | None] = {notice.HEARD: notice.stamp(at)}
+                heard: dict[str, str | None] = {notice.HEARD: notice.stamp(self.clock())}
                 self.store.learn_written(await self.member.annotate_pod(pod, heard))
             case Withdraw(pod):
                 self.store.learn_written(await self.member.annotate_pod(pod, {notice.NOTICE: None}))
