@@ -14,6 +14,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Greatest
 from structlog import get_logger
 
 from fleet.changes import events
@@ -156,7 +157,8 @@ def check(job_uid: UUID, now: datetime) -> bool:
 
 def _check(pace: Pace, now: datetime) -> bool:
     noticed = Notice.objects.filter(job=pace.job_id, attempt=pace.attempt)
-    asked = noticed.aggregate(stopped=Max("stopped_at"), until=Max("deadline"))
+    # The deadline is by the clock of the member, which may be behind.
+    asked = noticed.aggregate(stopped=Max("stopped_at"), until=Max(Greatest("deadline", Coalesce("until", "deadline"))))
     if asked["stopped"]:
         return False  # it was asked to save its work and to leave
     wanted = parse_on_hang(pace.job.manifest["metadata"].get("annotations"), Faults())

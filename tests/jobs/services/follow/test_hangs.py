@@ -129,11 +129,13 @@ def test_silence_while_its_cluster_was_not_watched_is_none_of_its_own(silent, cl
     assert clock.look(job, 0)
 
 
-def test_after_a_notice_to_some_of_its_pods_it_is_judged_again(silent, clock):
-    job = silent()
+@pytest.mark.parametrize("behind_s", [0, 600])
+def test_after_a_notice_to_some_of_its_pods_it_is_judged_again(silent, clock, behind_s):
+    """By the clock of the fleet, where that of the member is behind."""
+    job, deadline = silent(), clock.now + timedelta(seconds=30)
     Notice.objects.create(
         job=job, attempt=1, cluster_name="north", notice_id="n", pod="p", cause="c", scope="Pods", at=clock.now,
-        deadline=clock.now + timedelta(seconds=30),
+        deadline=deadline - timedelta(seconds=behind_s), until=deadline if behind_s else None,
     )  # fmt: skip
     assert [clock.look(job, after_s) for after_s in (130, 130, 9)] == [False, False, False]
     assert clock.look(job, 2)
