@@ -73,10 +73,11 @@ def test_it_follows_a_log_until_the_reader_leaves(kubectl, output):
 def test_a_log_that_is_followed_ends_with_the_pod_and_is_refused_in_the_members_words(kubectl, output, north):
     ada, output.text, output.ended = kubectl.as_user("ada"), b"x" * 300_000 + b"\nlast\n", True
     assert ada.says("logs", "-f", "-n", "team", "llama-master-0").endswith(output.text.decode())
-    refused = ada.refused("logs", "-f", "-n", "team", "llama-master-0", "--previous")
+    at_once = "--pod-running-timeout=1s"  # kubectl asks again for as long, 20 s unless said
+    refused = ada.refused("logs", "-f", "-n", "team", "llama-master-0", "--previous", at_once)
     assert 'previous terminated container "main"' in refused
     north.server.stop()
-    assert "cluster north" in ada.refused("logs", "-f", "-n", "team", "llama-master-0")
+    assert "cluster north" in ada.refused("logs", "-f", "-n", "team", "llama-master-0", at_once)
 
 
 def test_it_asks_for_the_role_and_audits_every_log_that_is_read_or_refused(kubectl, north, output):
