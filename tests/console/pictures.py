@@ -42,8 +42,10 @@ def pages(shown: Page) -> dict[str, str]:
         "system",
     )
     clusters = shown.request.get("/api/v1/clusters/").json()["results"]
+    incidents = shown.request.get("/api/v1/incidents/").json()["results"]
     return {
         **{name: f"/{name}" for name in plain},
+        **{"incident": f"/incidents/{each['id']}" for each in incidents[:1]},
         "cluster": f"/fleet/{clusters[0]['name']}",
         "job": f"/jobs/{largest(shown, 'Running')}",
         "waiting": f"/jobs/{largest(shown, 'Queued')}",
