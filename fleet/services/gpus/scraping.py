@@ -70,6 +70,8 @@ class Outcome:
     readings: dict[str, list[Reading]] = field(default_factory=dict)
     message: str = ""
     is_denied: bool = False
+    is_away: bool = False
+    """Whether its exporters could not be listed now: it is asked again after the usual interval."""
 
 
 def start(now: datetime) -> list[threading.Thread]:
@@ -135,7 +137,7 @@ def _outcome(row: Cluster, latest: dict[str, datetime]) -> Outcome:
         return _read_all(client, exporters[:MOST_EXPORTERS])
     except MemberError as e:
         log.warning("GPU exporters not found", cluster=row.name, error=str(e))
-        return Outcome(message=f"its exporters cannot be listed: {e.message}")
+        return Outcome(message=f"its exporters cannot be listed: {e.message}", is_away=not isinstance(e, MemberDenied))
 
 
 def _exporters(client: MemberClient) -> list[Exporter]:
@@ -199,9 +201,11 @@ def _write(row: Cluster, outcome: Outcome, now: datetime) -> None:
     if scrape is None:
         return
     storing.store(row, outcome.readings, now)
-    pause = _interval() if outcome.exporters and not outcome.is_denied else max(_NONE, _interval())
-    scrape.due_at, scrape.message = now + pause, _shown(outcome.message)
-    scrape.exporters, scrape.answered = outcome.exporters, len(outcome.readings)
+    is_soon = outcome.is_away or (outcome.exporters and not outcome.is_denied)
+    scrape.due_at = now + (_interval() if is_soon else max(_NONE, _interval()))
+    scrape.message, scrape.answered = _shown(outcome.message), len(outcome.readings)
+    if not outcome.is_away:
+        scrape.exporters = outcome.exporters
     if outcome.readings:
         scrape.read_at = now
     scrape.save(update_fields=["due_at", "message", "exporters", "answered", "read_at"])

@@ -95,6 +95,21 @@ def test_a_member_without_exporters_is_looked_at_rarely(north):
     assert [read(now + n * MINUTE) for n in (0, 1, 5, 11)] == [1, 0, 0, 1]
 
 
+def test_a_member_that_did_not_answer_once_is_asked_again_after_the_usual_interval(north, monkeypatch):
+    join(north)
+    add_gpu_node(north, "n1")
+    now = timezone.now()
+    with monkeypatch.context() as away:
+        away.setattr(member_client.MemberClient, "pages", lambda *_: iter_away())
+        assert read(now) == 1
+    assert scrape().message.startswith("its exporters cannot be listed") and scrape().due_at == now + MINUTE
+    assert read(now + MINUTE) == 1 and (scrape().message, scrape().answered) == ("", 1)
+
+
+def iter_away() -> list[object]:
+    raise MemberAway("no answer")
+
+
 @pytest.mark.parametrize(
     "text", ["x" * (2 * scraping.MOST_BYTES), "nothing of a GPU\n", 'DCGM_FI_DEV_GPU_UTIL{gpu="0"} five\n']
 )
