@@ -45,7 +45,7 @@ def pages(shown: Page) -> dict[str, str]:
     incidents = shown.request.get("/api/v1/incidents/").json()["results"]
     return {
         **{name: f"/{name}" for name in plain},
-        **{"incident": f"/incidents/{each['id']}" for each in incidents[:1]},
+        **({"incident": f"/incidents/{incidents[0]['id']}"} if incidents else {}),
         "cluster": f"/fleet/{clusters[0]['name']}",
         "job": f"/jobs/{largest(shown, 'Running')}",
         "waiting": f"/jobs/{largest(shown, 'Queued')}",
@@ -94,7 +94,7 @@ def take(shown: Page, scheme: str, only: list[str]) -> None:
         shown.goto(address)
         shown.get_by_role("heading", level=1).wait_for()
         shown.wait_for_load_state("networkidle")
-        shown.locator("[aria-busy=true], .mantine-Skeleton-root").first.wait_for(state="hidden")
+        shown.wait_for_function("!document.querySelector('[aria-busy=true], .mantine-Skeleton-root')")
         shown.screenshot(path=IMAGES / f"{name}-{scheme}.png", animations="disabled")
 
 
