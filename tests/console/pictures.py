@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright
+from playwright.sync_api import Browser, Page, TimeoutError, expect, sync_playwright
 
 from deploy.bootstrap.home import ROOT
 
@@ -94,7 +94,7 @@ def take(shown: Page, scheme: str, only: list[str]) -> None:
         shown.goto(address)
         shown.get_by_role("heading", level=1).wait_for()
         shown.wait_for_load_state("networkidle")
-        shown.wait_for_function("!document.querySelector('[aria-busy=true], .mantine-Skeleton-root')")
+        expect(shown.locator("[aria-busy=true], .mantine-Skeleton-root")).to_have_count(0, timeout=60_000)
         shown.screenshot(path=IMAGES / f"{name}-{scheme}.png", animations="disabled")
 
 

@@ -74,9 +74,8 @@ def test_it_moves_nothing_when_the_first_change_arrives_nor_as_it_grows_old(page
     expect(dot).to_contain_text(live)
     page.wait_for_load_state("networkidle")
     # The menus are fetched after the frame.
-    page.wait_for_function(
-        "[...document.querySelector('button[data-status]').parentElement.children].every((part) => part.offsetWidth > 0)"
-    )
+    for part in page.locator("button[data-status] ~ *").all():
+        expect(part).to_be_visible()
     before = strip(page)
     assert len(before) == 4
     with still(page):
