@@ -27,6 +27,12 @@ def home(tmp_path: Path) -> Home:
     return home
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as a busy machine needs: whoever waits in vain starts the command by itself."""
+    monkeypatch.setattr(forked, "PATIENCE_S", 120.0)
+
+
 @pytest.fixture(scope="module")
 def preloaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """One process that has imported the product, for all tests of this file."""
