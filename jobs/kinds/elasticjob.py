@@ -32,8 +32,12 @@ _MASTER_ARGUMENTS = (
     "dashboard_port",
 )
 """Annotations of a job that are arguments of its master, in the operator's order; a master that is older ignores the newer."""
-_OWN_ARGUMENTS = {"hang_detection": re.compile(r"[0-2]"), "hang_downtime": re.compile(r"[1-9][0-9]{0,3}")}
-"""Arguments of the master that the operator has no annotations for, and the values it takes."""
+_OWN_ARGUMENTS = {
+    "hang_detection": (re.compile(r"[12]"), "1 or 2"),
+    "hang_downtime": (re.compile(r"[2-9]|10"), "whole minutes, from 2 to 10"),
+}
+"""Arguments of the master that the operator has no annotations for, and the values it acts upon. Its help names a
+`hang_detection` of 0, with which it does not start; minutes outside of this range it replaces without a word."""
 _MOST_RESTARTS = 5
 """DLRover's own cap of a rank's restartCount; the master's has none."""
 _MASTER_RIGHTS = (
@@ -135,9 +139,8 @@ class ElasticJob(Kind):
 
 def _unknown_values(manifest: Manifest) -> Iterator[str]:
     notes = (manifest.get("metadata") or {}).get("annotations") or {}
-    for name, values in _OWN_ARGUMENTS.items():
+    for name, (values, wanted) in _OWN_ARGUMENTS.items():
         if name in notes and not values.fullmatch(str(notes[name])):
-            wanted = "0, 1 or 2" if name == "hang_detection" else "whole minutes, from 1 to 9999"
             yield f"metadata.annotations.{name}: must be {wanted}; the master does not get {str(notes[name])[:40]!r}"
 
 
@@ -207,7 +210,7 @@ def _default_master(manifest: Manifest) -> Manifest:
     notes = metadata.get("annotations") or {}
     command = _MASTER_COMMAND.format(metadata.get("namespace") or "default", metadata["name"])
     arguments = [f" --{name} {notes[name]}" for name in _MASTER_ARGUMENTS if name in notes]
-    own = (name for name, values in _OWN_ARGUMENTS.items() if values.fullmatch(str(notes.get(name, ""))))
+    own = (name for name, (values, _) in _OWN_ARGUMENTS.items() if values.fullmatch(str(notes.get(name, ""))))
     arguments += [f" --{name} {notes[name]}" for name in own]
     container = {
         "name": "main",

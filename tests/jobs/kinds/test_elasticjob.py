@@ -56,16 +56,33 @@ def test_annotations_become_the_masters_arguments_in_the_operators_order():
     assert command.endswith(f"{operators} --hang_detection 2")
 
 
-@pytest.mark.parametrize("value", ["3", "", "2; rm -rf /", "-1", "two"])
-def test_the_master_gets_no_way_to_treat_hangs_that_it_does_not_know(value):
+def with_notes(**notes: str) -> tuple[str, tuple[str, ...]]:
+    """The command of the master of a job with these annotations, and what the job is warned of."""
     kind, manifest = example("elasticjob")
-    stated = changed(manifest, "metadata/annotations", {"hang_detection": value, "hang_downtime": "30"})
-    [_, _, command] = marked(kind, stated, {})["spec"]["replicaSpecs"]["dlrover-master"]["template"]["spec"][
-        "containers"
-    ][0]["command"]
-    assert command.endswith(" --port 50001 --hang_downtime 30")
-    [warning] = [each for each in kind.read(stated).warnings if "hang_detection" in each]
-    assert "must be 0, 1 or 2" in warning
+    stated = changed(manifest, "metadata/annotations", notes)
+    template = marked(kind, stated, {})["spec"]["replicaSpecs"]["dlrover-master"]["template"]
+    return template["spec"]["containers"][0]["command"][2], kind.read(stated).warnings
+
+
+@pytest.mark.parametrize("value", ["0", "3", "", "2; rm -rf /", "-1", "two", "\u0661"])
+def test_the_master_gets_no_way_to_treat_hangs_that_it_would_not_start_with(value):
+    """Its parser takes whole numbers above 0 alone, and ends at once with any other: the job would have no pod."""
+    command, [warning] = with_notes(hang_detection=value, hang_downtime="10")
+    assert command.endswith(" --port 50001 --hang_downtime 10")
+    assert "hang_detection: must be 1 or 2" in warning
+
+
+@pytest.mark.parametrize("value", ["0", "1", "11", "30", "05", "2.5", "5m"])
+def test_the_master_gets_no_time_of_hangs_that_it_would_replace_silently(value):
+    command, [warning] = with_notes(hang_detection="1", hang_downtime=value)
+    assert command.endswith(" --port 50001 --hang_detection 1")
+    assert "hang_downtime: must be whole minutes, from 2 to 10" in warning
+
+
+@pytest.mark.parametrize(("way", "minutes"), [("1", "2"), ("2", "10")])
+def test_the_master_gets_what_it_acts_upon_without_a_warning(way, minutes):
+    command, warnings = with_notes(hang_detection=way, hang_downtime=minutes)
+    assert command.endswith(f" --hang_detection {way} --hang_downtime {minutes}") and warnings == ()
 
 
 def test_a_master_that_is_described_is_sent_as_it_is_and_one_without_a_command_is_warned_of():
