@@ -12,6 +12,8 @@ from jobs.models import Attempt, Job, Notice
 from jobs.runtime.reclaims import NoticeOfPod, Reclaim, of_notices
 
 KEPT = timedelta(days=30)
+AHEAD = timedelta(hours=1)
+"""By which the clock of a member may be. Later ones are no times: as the latest they would be in the way of all others."""
 MOST_NOTICES = 5_000
 """Of one cluster, the latest: they are in memory at once."""
 Key = tuple[int, int]
@@ -39,7 +41,7 @@ class Spot:
 def of_cluster(cluster: Cluster, now: datetime) -> Spot:
     """Its pools and the reclaims of the last 30 days, the latest first. Five queries."""
     nodes = list(Node.objects.filter(cluster=cluster).order_by("name").only("name", "labels", "ready", "allocatable"))
-    notices = Notice.objects.filter(cluster_name=cluster.name, at__gte=now - KEPT).exclude(node="")
+    notices = Notice.objects.filter(cluster_name=cluster.name, at__range=(now - KEPT, now + AHEAD)).exclude(node="")
     rows = list(notices.order_by("-at", "-pk")[:MOST_NOTICES])
     columns = ("pk", "uid", "kind", "namespace", "name", "roles")
     jobs = Job.objects.filter(pk__in={row.job_id for row in rows}).only(*columns).in_bulk()
@@ -64,7 +66,7 @@ def _facts(rows: Sequence[Notice], jobs: Mapping[int, Job]) -> list[NoticeOfPod]
         NoticeOfPod(
             row.job_id, row.attempt, row.pod, row.node, row.cause, row.at, row.deadline, row.heard_at,
             row.left_at or row.stopped_at, row.saved_step, _gpus(jobs[row.job_id], row.pod, roles),
-            began.get((row.job_id, row.attempt)),
+            began.get((row.job_id, row.attempt)), row.until,
         )
         for row in rows
         if row.job_id in jobs

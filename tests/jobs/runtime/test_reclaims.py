@@ -1,5 +1,6 @@
 """Notices of pods become reclaims of nodes: which was taken back when, which of its pods saved, and what the others lost."""
 
+import dataclasses
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -63,6 +64,47 @@ def test_what_one_pod_saves_in_answer_to_a_notice_is_the_work_of_all_that_got_it
     rows = [notice("llama-worker-0", "n2", left=30), notice("llama-worker-1", "n2", heard=1, left=60)]
     [reclaim] = of_notices(rows, s(2000))
     assert (reclaim.count(Outcome.LOST), reclaim.lost_gpu_minutes) == (1, 0)
+
+
+def test_a_notice_without_end_is_of_no_other_reclaim_an_hour_later():
+    endless = dataclasses.replace(notice("forged-0", job=2), deadline=s(1e9))
+    later = [notice("a-0", at=3600), notice("a-0", at=3601)]
+    assert [len(each.pods) for each in of_notices([endless, *later], s(9000))] == [1, 2]
+
+
+def test_a_pod_is_leaving_until_its_deadline_by_the_clock_of_the_fleet():
+    behind = notice(heard=1, began=0, until=s(720))
+    assert of_notices([behind], s(719))[0].count(Outcome.LEAVING) == 1
+    [reclaim] = of_notices([behind], s(720))
+    assert (reclaim.count(Outcome.LOST), reclaim.lost_gpu_minutes) == (1, 8 * 720 / 60)
+    ahead = notice(heard=1, until=s(-480))
+    assert of_notices([ahead], s(-480))[0].count(Outcome.LOST) == 1
+
+
+def test_as_many_notices_of_one_attempt_as_are_kept_cost_no_comparison_of_each_with_each():
+    comparisons = [0]
+
+    class Moment(datetime):
+        def __le__(self, other):
+            comparisons[0] += 1
+            return super().__le__(other)
+
+        def __lt__(self, other):
+            comparisons[0] += 1
+            return super().__lt__(other)
+
+        def __gt__(self, other):
+            comparisons[0] += 1
+            return super().__gt__(other)
+
+    def moment(seconds):
+        at = s(seconds)
+        return Moment(at.year, at.month, at.day, at.hour, at.minute, at.second, tzinfo=UTC)
+
+    rows = [notice(f"w-{i}", f"n{i}", at=i, left=i + 60, heard=i if i % 2 else None) for i in range(1000)]
+    rows = [dataclasses.replace(row, left_at=moment(i + 60)) for i, row in enumerate(rows)]
+    assert len(of_notices(rows, s(9000))) == 1000
+    assert comparisons[0] < 50_000
 
 
 def test_without_notices_there_are_no_reclaims():
