@@ -338,7 +338,7 @@ SPOT = Kind(
         "PODS": lambda item, now: len(item["pods"]),
         "SAVED": lambda item, now: str(item["saved"]),
         "LOST": lambda item, now: str(item["lost"]),
-        "GPU-MINUTES-LOST": lambda item, now: f"{item['lost_gpu_minutes']:g}",
+        "GPU-MINUTES-LOST": lambda item, now: f"{item['lost_gpu_minutes']:.1f}",
         "JOBS": lambda item, now: _jobs_of_reclaim(item),
     },
     {},

@@ -155,9 +155,9 @@ class Attempt(models.Model):
     """A digest of the UIDs of the pods that had failed at the last look."""
 
     left_at = models.DateTimeField(null=True, blank=True)
-    """When the job left it last because its cluster was lost, although it went on there afterwards; null: it never did."""
+    """When the job left it last because its cluster was not well, not for a drain or a taint; null: it never did."""
     returned_at = models.DateTimeField(null=True, blank=True)
-    """When it went on there; null: it never did."""
+    """When it went on there after it had left last, or before; null: it never did."""
 
     incident = models.ForeignKey(
         "jobs.Incident", null=True, blank=True, on_delete=models.SET_NULL, related_name="attempts", db_index=False

@@ -22,3 +22,14 @@ def test_it_lists_the_reclaims_of_all_clusters_with_the_latest_first(server, con
     assert first[:3] + first[4:] == ["spot-t4-2", "spot", "t4", "aws-spot", "2m", "2", "1", "1", "12.5", "vision/llama"]
     assert second[1] == "north" and "pool t4 has 5/6 nodes ready, 12 GPUs" in said.err
     assert convoy("get", "spot", "north", "-o", "json").code == 0
+
+
+def test_a_cluster_that_was_detached_in_between_has_no_reclaims_and_numbers_are_whole(server, convoy):
+    server.page("clusters/", cluster("gone"), cluster("north"))
+    server.on(
+        "clusters/north/spot/",
+        {"cluster": "north", "pools": [], "reclaims": [{**RECLAIM, "lost_gpu_minutes": 1234567.5}]},
+    )
+    said = convoy("get", "spot")
+    assert said.code == 0 and "1234567.5" in said.out
+    assert convoy("get", "spot", "gone").code != 0

@@ -150,7 +150,7 @@ def detach(cluster: Cluster, *, by: str, now: datetime, force: bool = False) -> 
 
 def _left_in_member(cluster: Cluster) -> Iterator[str]:
     """What the fleet has changed there for as long as it is a member, and can still take back."""
-    if cluster.state != health.State.READY or TAINT_NODES not in cluster.annotations:
+    if cluster.state != health.State.READY:
         return
     nodes = cluster.nodes.alias(text=Cast("taints", TextField())).filter(text__contains=f'"{TAINT}"')
     if count := nodes.count():

@@ -11,7 +11,7 @@ from frontend.cli.arena import jobs as arena
 from frontend.cli.arena import reading
 from frontend.cli.client import Item, at
 from frontend.cli.kinds import Kind
-from frontend.cli.problems import Problem, usage
+from frontend.cli.problems import Exit, Problem, usage
 from frontend.cli.session import DEFAULT_NAMESPACE, Session
 
 WATCH_EVERY_S = 1.0
@@ -135,7 +135,12 @@ def _reclaims(run: Session, cluster: str) -> list[Item]:
     names = [cluster] if cluster else [str(item["name"]) for item in run.api.list("clusters/")]
     rows: list[Item] = []
     for name in names:
-        spot = run.api.get(at("clusters", name, "spot"))
+        try:
+            spot = run.api.get(at("clusters", name, "spot"))
+        except Problem as e:
+            if cluster or e.exit_code is not Exit.NOT_FOUND:
+                raise
+            continue  # it was detached since
         for pool in spot["pools"]:
             run.screen.note(
                 f"{name}: pool {pool['name']} has {pool['ready']}/{pool['nodes']} nodes ready, {pool['gpus']} GPUs"

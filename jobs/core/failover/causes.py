@@ -96,7 +96,11 @@ class Failure:
         return f"{self.cause}: {pods}{more}"
 
     def evidence_as_json(self) -> list[dict[str, Any]]:
-        return [pod.as_json() for pod in self.evidence[:_MAX_STORED]]
+        """Of more pods than are stored, first one of each node: how many nodes were lost is counted from them."""
+        first_of = {pod.node: pod for pod in reversed(self.evidence)}
+        pods = sorted(self.evidence, key=lambda pod: first_of[pod.node] is not pod)
+        kept = self.evidence if len(pods) <= _MAX_STORED else pods[:_MAX_STORED]
+        return [pod.as_json() for pod in kept]
 
 
 def lost_nodes(stored: Iterable[Mapping[str, Any]] | None) -> set[str]:

@@ -71,7 +71,10 @@ REMOVED = FailureClass("lost its copy to a deletion in its cluster", timedelta(s
 INFRASTRUCTURE = FailureClass("lost its cluster", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
 NODES = FailureClass("lost its nodes", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
 ONE_NODE = FailureClass("lost a node", timedelta(minutes=1), free=3, window=timedelta(hours=1))
-"""Instead of `NODES` for the cluster: the node is excluded, and the cluster only if it loses one after the other."""
+"""Instead of `NODES` for the cluster: the node is excluded, and the cluster only if it loses one after the other.
+
+A loss of several at once is one of these too.
+"""
 EVICTED = FailureClass("was evicted in its cluster", timedelta(minutes=1), free=1, budgets=4, window=_DAY)
 CODE_ERROR = FailureClass("failed by an error of its own program", None)
 DATA_ERROR = FailureClass("could not read its data", None)
@@ -133,8 +136,10 @@ def excluded_until(
     failures: dict[tuple[str, FailureClass], list[datetime]] = {}
     for attempt in past:
         if not attempt.is_not_the_clusters and (kind := _class_of(attempt)):
-            kind = ONE_NODE if kind is NODES and attempt.left_lost_nodes == 1 else kind
-            failures.setdefault((attempt.cluster, kind), []).append(attempt.ended_at)
+            if kind is NODES and attempt.left_lost_nodes:
+                failures.setdefault((attempt.cluster, ONE_NODE), []).append(attempt.ended_at)
+            if kind is not NODES or attempt.left_lost_nodes != 1:
+                failures.setdefault((attempt.cluster, kind), []).append(attempt.ended_at)
     until: dict[str, datetime] = {}
     for (cluster, kind), ends in failures.items():
         doublings = len(_counted_failures(ends, kind)) - kind.free - 1

@@ -10,9 +10,6 @@ from jobs.core.manifest_fields import Faults
 ELASTIC = "convoy.dev/elastic"
 """Annotation of a job: ``"true"`` when the scheduler may resize it while it runs."""
 
-RECLAIM_OF = "the reclaim of "
-"""Begins the words for who asked for a size: what a reclaim took, the fleet asks for by itself."""
-
 
 def is_elastic(annotations: object, faults: Faults) -> bool:
     value = annotations.get(ELASTIC) if isinstance(annotations, Mapping) else None

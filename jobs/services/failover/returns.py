@@ -5,13 +5,15 @@ the copy, when the cluster recovers, or right before the scheduler would place t
 scheduler calls this module, so it may not import the scheduler.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
+from fleet.core.members import health
 from fleet.db import isolation, prepared
 from fleet.models import Cluster
 from jobs.core.failover.rules import Outcome, leaves_cluster_at
@@ -25,6 +27,7 @@ from jobs.services.lifecycle import transitions, works
 from jobs.services.lifecycle.copies.fences import Fence
 from jobs.snapshot import spec_of, taints_of
 
+_OF_HEALTH = (health.NOT_READY_TAINT, health.UNREACHABLE_TAINT)
 _UNSENT = (*Job.WAITING, Job.State.SUSPENDED, Job.State.PLACED, Job.State.RECLAIMING)
 """States of a job whose latest attempt need not have been sent."""
 
@@ -38,7 +41,7 @@ def leaves_at(job: Job, cluster: Cluster, fence: Fence | None = None) -> datetim
     already.
     """
     spec = spec_of(job)
-    tolerated = _tolerated_until(spec, cluster)
+    tolerated = _tolerated_until(spec, cluster.taints)
     if tolerated is None or spec.unreachable is Unreachable.REPLACE or not _is_cut_off(cluster):
         return tolerated
     fence = fence or Fence(cluster, [job.uid])
@@ -52,7 +55,7 @@ def waits_for(job: Job, cluster: Cluster, now: datetime, fence: Fence | None = N
     """Whether the job stays only because its policy waits for the cluster."""
     if not _is_cut_off(cluster):
         return False
-    tolerated = _tolerated_until(spec_of(job), cluster)
+    tolerated = _tolerated_until(spec_of(job), cluster.taints)
     return tolerated is not None and tolerated <= now and may_stay(job, cluster, now, fence)
 
 
@@ -60,15 +63,21 @@ def _is_cut_off(cluster: Cluster) -> bool:
     return cluster.state == Cluster.State.UNKNOWN and not cluster.drained
 
 
-def _tolerated_until(spec: PolicySpec, cluster: Cluster) -> datetime | None:
+def _tolerated_until(spec: PolicySpec, taints: Iterable[Mapping[str, Any]]) -> datetime | None:
     tolerated_s = spec.application_toleration_s
     default_s = settings.CONVOY_FAILOVER.cluster_toleration_s if tolerated_s is None else tolerated_s
-    return leaves_cluster_at(taints_of(cluster.taints), spec.tolerations, default_s)
+    return leaves_cluster_at(taints_of(taints), spec.tolerations, default_s)
 
 
 def may_stay(job: Job, cluster: Cluster, now: datetime, fence: Fence | None = None) -> bool:
     at = leaves_at(job, cluster, fence)
     return at is None or at > now
+
+
+def leaves_for_silence(job: Job, cluster: Cluster, now: datetime) -> bool:
+    """Whether the job would stay if the cluster were well: it is neither drained nor tainted by a person."""
+    at = _tolerated_until(spec_of(job), [taint for taint in cluster.taints if taint.get("key") not in _OF_HEALTH])
+    return cluster.state != Cluster.State.READY and (at is None or at > now)
 
 
 def adopt(now: datetime, pks: Iterable[int] | None = None) -> list[Job]:
@@ -138,7 +147,7 @@ def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
     event = JobEvent.RETURNED_RUNNING if attempt.started_at else JobEvent.RETURNED
     if not transitions.move_jobs(rows, event, cluster_id=work.cluster_id, reason=None):
         return False
-    times = {"left_at": attempt.ended_at, "returned_at": now} if attempt.outcome == Outcome.LOST else {}
+    times = {"returned_at": now} if not succeeded and attempt.left_at == attempt.ended_at else {}
     Attempt.objects.filter(pk=attempt.pk).update(ended_at=None, outcome="", message="", **times, **Attempt.NO_FAILURE)
     job.refresh_from_db()
     if succeeded:

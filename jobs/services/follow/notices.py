@@ -22,7 +22,7 @@ from jobs import metrics, snapshot
 from jobs.core.division import shares as parts
 from jobs.core.life.jobs import DIVIDED, JobState
 from jobs.core.life.shares import ShareState
-from jobs.core.resizing import after_reclaim, elastic
+from jobs.core.resizing import after_reclaim
 from jobs.events import job_event, record_event
 from jobs.kinds.base import Manifest, Phase
 from jobs.models import Attempt, Job, Notice
@@ -297,12 +297,12 @@ def _shrink(job: Job, rows: Sequence[Notice], now: datetime) -> bool:
     if not fewer:
         record_event(job, "NotResized", _KEPT_ALL if kind.ends_any else _KEPT, now)
         return _close(rows, now)
-    by = f"{elastic.RECLAIM_OF}{rows[0].node or 'its place'}"
+    by = f"the reclaim of {rows[0].node or 'its place'}"
     former = sizes.asked_for(job)
     try:
         with transaction.atomic():
             resizing.request(job, {**before, **fewer}, by=by, now=now)
-            resizing.request(job, former, by=by, now=now)
+            resizing.request(job, former, by=by, now=now, returns_lost=True)
     except InvalidInput as e:
         record_event(job, "NotResized", str(e), now, warning=True)
     return _close(rows, now)

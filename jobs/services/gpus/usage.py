@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from fleet.core import gpu_readings
 from fleet.core.gpu_readings import Reading
+from fleet.db import clock
 from fleet.models import Cluster, GpuHour, GpuScrape, NodeReading, Pod
 from fleet.services.gpus import storing
 from jobs import snapshot
@@ -111,7 +112,8 @@ class History:
 
 
 def fresh(now: datetime) -> QuerySet[NodeReading]:
-    return NodeReading.objects.filter(at__gte=now - storing.freshness())
+    """Nor are those of before the clock was set back: their nodes may be gone by now."""
+    return NodeReading.objects.filter(at__range=(now - storing.freshness(), now + clock.STEP))
 
 
 def of_clusters(now: datetime) -> list[ClusterUse]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from fleet.models import Cluster
 from jobs import queries
@@ -201,7 +201,7 @@ def _returned(incident: Incident, namespaces: Namespaces) -> list[Returned]:
         _is_seen(namespaces),
         cluster_name=incident.cluster_name,
         returned_at__gte=incident.began_at,
-        left_at__gte=incident.began_at,
+        left_at__range=(incident.began_at, F("returned_at")),
     )
     if incident.over_at is not None:
         rows = rows.filter(left_at__lte=incident.over_at)

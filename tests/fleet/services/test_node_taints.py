@@ -177,6 +177,14 @@ def test_a_cluster_whose_nodes_would_keep_the_taint_is_detached_by_force_alone(w
     assert not Cluster.objects.exists()
 
 
+def test_a_cluster_that_no_longer_says_whether_it_is_to_be_tainted_keeps_no_taint_either(world):
+    exclude()
+    visited(world)
+    clusters.set_annotations(Cluster.objects.get(), {}, by="ann", now=timezone.now())
+    with pytest.raises(Conflict, match=r"would stay on 1 of its nodes.*convoy.dev/taint-excluded-nodes=false"):
+        clusters.detach(Cluster.objects.get(), by="ann", now=timezone.now())
+
+
 def test_a_cluster_that_does_not_answer_is_detached_with_the_taint(world):
     exclude()
     visited(world)

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from fleet.core.members import marks
 from fleet.models import Cluster, Event, Hold, Identity, JournalEntry
+from fleet.services.clusters import clusters
 from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
 from jobs.models import Attempt, Job, Work
@@ -63,6 +64,30 @@ def test_it_adopts_the_copy_that_runs_on_when_its_member_reports_it(policy):
     attempt = Attempt.objects.get()
     assert works() == {1: "Applied"} and attempt.outcome == "" and attempt.left_at and attempt.returned_at
     assert Event.objects.filter(reason="StaysOnCluster").count() == 1
+
+
+@pytest.mark.parametrize("drained", [False, True])
+def test_only_a_job_that_left_because_its_cluster_was_silent_is_one_that_returned(drained):
+    running()
+    north(Cluster.State.UNKNOWN)
+    row = Cluster.objects.get(name="north")
+    if drained:
+        clusters.drain(row, by="ann", now=timezone.now())
+    assert health.check(timezone.now() + timedelta(minutes=2)) == 1
+    if drained:
+        clusters.reopen(row, by="ann", now=timezone.now())
+    north(Cluster.State.READY)
+    books.report("llama", "Running")
+    attempt = Attempt.objects.get()
+    assert (attempt.outcome, books.job("llama").state) == ("", "Running")
+    assert (bool(attempt.left_at), bool(attempt.returned_at)) == (not drained, not drained)
+
+
+def test_a_success_after_all_is_no_return():
+    lost()
+    north(Cluster.State.READY)
+    books.report("llama", "Succeeded")
+    assert books.job("llama").state == "Succeeded" and Attempt.objects.get().returned_at is None
 
 
 def test_clients_that_watch_see_its_return_though_its_status_is_the_same(policy):

@@ -48,10 +48,11 @@ export function TourReclaim() {
   const reclaim = useMutation({
     mutationFn: async (target: Job) => {
       const started = await targetOf(target);
-      await api.post(nodePath(started), { notice_s: NOTICE_S });
+      if (started) await api.post(nodePath(started), { notice_s: NOTICE_S });
       return started;
     },
     onSuccess: (started) => {
+      if (!started) return;
       [kept, fewest] = [started, Infinity];
       setFollowed(started);
     },
@@ -97,12 +98,12 @@ function useElasticJob() {
   return { data, isPending: jobs.isPending || clusters.isPending };
 }
 
-/** The node of the job's last pod: the pod that a smaller size would lose first. */
-async function targetOf(job: Job): Promise<Reclaimed> {
+/** The node of the job's last pod: the pod that a smaller size would lose first. None: no pod runs at the moment. */
+async function targetOf(job: Job): Promise<Reclaimed | null> {
   const pods = await api.get<Page<Pod>>(`jobs/${job.id}/pods/`, { query: { page_size: 200 } });
   const there = pods.results.filter(({ node, cluster, phase, attempt }) => node && cluster === job.cluster && phase === 'Running' && attempt === job.attempt);
   const last = there.sort((a, b) => b.index - a.index)[0];
-  return { job: job.id, cluster: job.cluster ?? '', node: last?.node ?? '', size: workers(job)?.replicas ?? 0 };
+  return last ? { job: job.id, cluster: job.cluster ?? '', node: last.node, size: workers(job)?.replicas ?? 0 } : null;
 }
 
 /** First the notice, then what the worker saved, then fewer workers, then as many as before. */

@@ -9,7 +9,7 @@ from functools import partial
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 
 from fleet.changes import events
 from fleet.core.members.freshness import Freshness
@@ -22,7 +22,7 @@ from jobs.core.reasons import Code, Reason
 from jobs.events import announce_jobs
 from jobs.kinds import registry
 from jobs.kinds.base import Phase
-from jobs.models import Job, Work
+from jobs.models import Attempt, Job, Work
 from jobs.services.failover import crash_loops, eviction_rate, failover, lost_gangs, returns
 from jobs.services.failover.crash_loops import CrashLoop
 from jobs.services.follow.timeouts import cluster_waits, division_health, fenced
@@ -171,8 +171,11 @@ def _leave_lost(cluster: Cluster, jobs: Sequence[Job], now: datetime) -> tuple[i
     condition = division_health.describe_condition(cluster)
     reason = Reason(Code.CLUSTER_LOST, f"{cluster.name} is {condition} and the job's toleration has expired")
     leaving = [job for job in jobs if job.pk in here][:allowed]
-    count = sum(failover.leave(job, Outcome.LOST, reason, now, purge=_cluster_purge(job)) for job in leaving)
-    return count, allowed == len(here)
+    left = [job for job in leaving if failover.leave(job, Outcome.LOST, reason, now, purge=_cluster_purge(job))]
+    if silent := [job.pk for job in left if returns.leaves_for_silence(job, cluster, now)]:
+        lost = Attempt.objects.filter(job__in=silent, number=F("job__attempt"), outcome=Outcome.LOST)
+        lost.update(left_at=F("ended_at"))
+    return len(left), allowed == len(here)
 
 
 def _locked_and_sent(cluster: Cluster, jobs: Sequence[Job], now: datetime) -> set[int]:

@@ -19,10 +19,11 @@ from django.db.models import Count, F, QuerySet
 from fleet.changes import events
 from fleet.db import clock, isolation
 from fleet.models import Hold, Pod
+from fleet.services.operations import clock_steps
 from jobs import metrics, queries, snapshot
 from jobs.core.gang.types import CapacityHold
 from jobs.core.reasons import Code, Reason
-from jobs.core.resizing import bounds, elastic, holds, pace
+from jobs.core.resizing import bounds, holds, pace
 from jobs.core.resizing.bounds import Sizes
 from jobs.core.scheduling.growth import Grown, Growth, GrowthPlan, Spare
 from jobs.events import announce_jobs, job_event
@@ -71,7 +72,7 @@ def _asked_for(rows: Sequence[Job], now: datetime, *, idle: bool) -> list[Growth
 
 
 def _returns_lost(job: Job) -> bool:
-    return job.elastic and str((job.resize or {}).get("by", "")).startswith(elastic.RECLAIM_OF)
+    return job.elastic and bool((job.resize or {}).get("returns_lost"))
 
 
 def _parts(jobs: Sequence[Job], now: datetime, *, idle: bool) -> dict[int, list[Growth]]:
@@ -294,7 +295,7 @@ def write(plan: GrowthPlan, epoch: int, now: datetime) -> set[int] | None:
         and not is_closed(each.growth.gang)
     ]
     lines = [_grow(job, each, now) for job, each in grown]
-    lines += _overdue(plan, jobs)
+    lines += _overdue(plan, jobs, now)
     changed = [*(job for job, _ in grown), *_changed_waits(plan, jobs, now)]
     if changed:  # last: nothing else is locked once the journal is written to
         announce_jobs(changed, now, sizes.SIZED, lines)
@@ -335,13 +336,17 @@ def _hold(job: Job, hold: CapacityHold, now: datetime) -> None:
     )
 
 
-def _overdue(plan: GrowthPlan, jobs: Mapping[int, Job]) -> Iterator[events.Line]:
-    """Says once of a growth that what becomes free is kept for it no longer. The job is saved with the others that changed."""
+def _overdue(plan: GrowthPlan, jobs: Mapping[int, Job], now: datetime) -> Iterator[events.Line]:
+    """Says once of a growth that what becomes free is kept for it no longer. The job is saved with the others that changed.
+
+    Where the clock has stepped, that is so without the hour having passed: then nothing is said.
+    """
     for growth, _ in plan.waits:
         job = jobs.get(growth.gang.job_id)
         if growth.holds_up or job is None or not job.resize or job.resize.get("overdue"):
             continue
-        if _is_as_planned(job, growth):
+        asked_at = datetime.fromisoformat(job.resize["at"])
+        if _is_as_planned(job, growth) and clock_steps.elapsed(now).since(asked_at) >= pace.HOLDS_UP_FOR:
             job.resize = {**job.resize, "overdue": True, "reason": None}
             hours = pace.HOLDS_UP_FOR.total_seconds() / 3600
             words = (

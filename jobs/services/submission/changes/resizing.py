@@ -57,8 +57,11 @@ def at_size_in_force(job: Job, manifest: Manifest) -> tuple[Manifest, Reading]:
     return resized, device_claims.read(kind, resized)
 
 
-def request(job: Job, wanted: Sizes, *, by: str, now: datetime) -> None:
-    """Decides what becomes smaller and notes what is to grow. The job is locked. Raises `InvalidInput` with the numbers."""
+def request(job: Job, wanted: Sizes, *, by: str, now: datetime, returns_lost: bool = False) -> None:
+    """Decides what becomes smaller and notes what is to grow. The job is locked. Raises `InvalidInput` with the numbers.
+
+    ``returns_lost``: the fleet asks by itself for what a reclaim took.
+    """
     in_force = sizes.in_force(job)
     if wanted == {**in_force, **sizes.waiting(job)}:
         return
@@ -66,7 +69,8 @@ def request(job: Job, wanted: Sizes, *, by: str, now: datetime) -> None:
     growing = {role: size for role, size in wanted.items() if size > in_force[role]}
     smaller = {role: size for role, size in wanted.items() if size < in_force[role]}
     if growing != sizes.waiting(job):
-        job.resize = {"sizes": growing, "by": by, "at": now.isoformat()} if growing else None
+        asked = {"sizes": growing, "by": by, "at": now.isoformat()}
+        job.resize = asked | ({"returns_lost": True} if returns_lost else {}) if growing else None
     if smaller:
         _shrink(job, in_force, smaller, by, now)
     if growing:

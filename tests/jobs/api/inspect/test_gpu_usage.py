@@ -78,6 +78,11 @@ def test_an_exporters_word_counts_only_where_such_a_pod_is(as_admin, llama):
     assert as_admin.get("/api/v1/gpu-usage/jobs/").json()["results"] == []
 
 
+def test_a_reading_of_before_the_clock_was_set_back_says_nothing_of_now(llama):
+    early = NOW - timedelta(hours=1)
+    assert not usage.fresh(early).exists() and not usage.of_clusters(early)[0].measured
+
+
 def test_it_sums_up_jobs_and_clusters(as_admin, llama, django_assert_max_num_queries):
     measure(llama.cluster, gpu(0, 90, memory_used=60, power=300), gpu(1, 10, power=100), gpu(2, None, pod=""))
     GpuScrape.objects.create(

@@ -2,7 +2,9 @@
 
 from datetime import timedelta
 
-from jobs.core.failover.causes import Cause
+import pytest
+
+from jobs.core.failover.causes import Cause, Failure, PodEnd, lost_nodes
 from jobs.core.failover.rules import Outcome, Past, budget_spent, excluded_until, leaves_cluster_at
 from jobs.core.taints import Taint, Toleration
 from tests.jobs.core.builders import NOON
@@ -65,6 +67,23 @@ def test_a_cluster_is_excluded_for_lost_nodes_once_it_has_lost_four_within_an_ho
     assert until(0, 3, 6) == until(*range(0, 1440, 21)) == {}
     assert until(0, 3, 6, 9) == {"north": NOON + timedelta(minutes=10)}
     assert until(0, 3, 6, 9, of_causes={Cause.INFRASTRUCTURE: 0}) == {}
+
+
+def test_two_lost_nodes_of_many_pods_are_stored_as_two():
+    pods = [PodEnd(f"w-{i}", "Running", node="n1" if i < 30 else "n2", node_ready=False) for i in range(32)]
+    stored = Failure(Cause.INFRASTRUCTURE, tuple(pods)).evidence_as_json()
+    assert len(stored) == 20 and lost_nodes(stored) == {"n1", "n2"}
+
+
+@pytest.mark.parametrize("lost", [(1, 2, 1, 1), (2, 1, 1, 1), (1, 1, 1, 2)])
+def test_a_loss_of_several_nodes_counts_among_those_one_by_one(lost):
+    ends = [NOON + timedelta(minutes=5 * number) for number in range(4)]
+    past = [
+        Past("north", Outcome.FAILED, end, Cause.INFRASTRUCTURE, left_lost_nodes=nodes)
+        for end, nodes in zip(ends, lost, strict=True)
+    ]
+    assert excluded_until(past[:3], COOL_OFF) == {}
+    assert excluded_until(past, COOL_OFF) == {"north": ends[-1] + timedelta(minutes=1)}
 
 
 def test_it_ends_a_job_whose_copies_are_deleted_for_ever():

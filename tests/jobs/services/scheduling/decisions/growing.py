@@ -33,7 +33,7 @@ def loses(name: str, left: int, now: datetime, *, free: int) -> None:
         job = Job.objects.select_related("cluster").select_for_update(of=("self",)).get(name=name)
         former = sizes.asked_for(job)
         for wanted in ({"worker": left}, former):
-            changes.request(job, wanted, by="the reclaim of n1", now=now)
+            changes.request(job, wanted, by="the reclaim of n1", now=now, returns_lost=True)
     has_free(name, free)
 
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.models import Event
+from fleet.models import ClockStep, Event
 from jobs.core.resizing import elastic, pace
 from jobs.models import Job
 from tests.jobs.services import resizing
@@ -74,6 +74,28 @@ def test_an_elastic_job_gets_nothing_back_that_is_the_min_of_another_queue():
         bind("llama")
     assert (size("llama"), wanted("llama"), books.used("root/a")[GPU]) == (4, 6, 4)
     assert "min of another queue than root/a" in books.job("llama").resize["reason"]["message"]
+
+
+def test_a_growth_is_not_said_to_have_waited_for_time_that_a_step_of_the_clock_left_out():
+    now, hour = timezone.now(), pace.HOLDS_UP_FOR
+    running("llama", 4, most=8, annotations={})
+    resizing.resize("llama", 8, now=now)
+    has_free("llama", 2)
+    ClockStep.objects.create(before=now + timedelta(seconds=5), after=now + hour, by=hour, noted_at=now + hour)
+    books.cycle(now + hour + timedelta(minutes=1))
+    assert overdue() == [] and not books.job("llama").resize.get("overdue")
+    books.cycle(now + 2 * hour + timedelta(seconds=5))
+    assert len(overdue()) == 1
+
+
+def test_a_name_that_reads_like_a_reclaim_is_a_persons_still():
+    apply_tree(leaf("a", **gpus(0, 8)), leaf("b", **gpus(4, 8)), total={**PLENTY, GPU: 8})
+    running("llama", 3, most=6)
+    resizing.resize("llama", 6)
+    row = books.job("llama")
+    Job.objects.filter(pk=row.pk).update(resize={**row.resize, "by": "the reclaim of x"})
+    resizing.cycle()
+    assert (size("llama"), wanted("llama")) == (6, None)
 
 
 def test_what_a_person_asks_for_may_be_the_min_of_another_queue_as_what_is_submitted():
