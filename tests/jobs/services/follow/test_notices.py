@@ -81,7 +81,7 @@ def test_it_makes_a_job_smaller_when_nothing_comes_in_the_place_of_what_left():
     notices.settle(timezone.now())
     job = books.job("llama")
     assert (job.state, job.attempt, size("llama"), books.used("root/a")[GPU]) == (Job.State.RUNNING, 1, 2, 2)
-    assert job.resize["sizes"] == {"worker": 3}, "it asks for its former size"
+    assert job.resize["sizes"] == {"worker": 3} and job.resize["returns_lost"], "it asks for its former size"
     assert Attempt.objects.get().ended_at is None
     sizes_agree()
     notices.settle(timezone.now())

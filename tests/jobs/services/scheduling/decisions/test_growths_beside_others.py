@@ -7,7 +7,7 @@ import yaml
 from django.utils import timezone
 
 from fleet.models import ClockStep, Event
-from jobs.core.resizing import elastic, pace
+from jobs.core.resizing import pace
 from jobs.models import Job
 from tests.jobs.services import resizing
 from tests.jobs.services.resizing import bind, size
@@ -130,9 +130,3 @@ def test_a_gang_that_could_use_it_holds_it_up_still():
     resizing.cycle()
     resizing.cycle()
     assert (size("llama"), books.job("big").state) == (2, Job.State.QUEUED)
-
-
-def test_the_words_of_a_reclaim_are_those_that_the_fleet_asks_with():
-    running("llama", 6, most=6)
-    loses("llama", 3, timezone.now(), free=0)
-    assert books.job("llama").resize["by"].startswith(elastic.RECLAIM_OF)
