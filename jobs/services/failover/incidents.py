@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -15,6 +16,8 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from structlog import get_logger
 
 from fleet.core.members.health import State
+from fleet.db import prepared
+from fleet.db.prepared import TIME, Param
 from fleet.models import Cluster
 from jobs.core.failover.incidents import (
     OF_JOB,
@@ -37,16 +40,16 @@ BATCH = 1000
 
 def run(now: datetime) -> None:
     _follow_clusters(now)
-    _gather(now)
+    if _ANY_UNASSIGNED.values(since=_gathered_since(now)):
+        _gather(now)
     _end(now)
     _forget(now)
 
 
 def _follow_clusters(now: datetime) -> None:
     """One open incident for each cluster that is not Ready, and none for the others."""
-    rows = Cluster.objects.exclude(state=State.READY).defer("access")
-    unwell = {outage_subject(row.name): row for row in rows if row.failing_since}
-    for incident in Incident.objects.filter(over_at=None, subject__startswith=outage_subject("")):
+    unwell = {outage_subject(row.name): row for row in _NOT_READY.objects() if row.failing_since}
+    for incident in _OUTAGES.objects():
         cluster = unwell.pop(incident.subject, None)
         if cluster is None:
             _close(incident, now)
@@ -54,6 +57,10 @@ def _follow_clusters(now: datetime) -> None:
             _update_outage(incident, cluster, now)
     for subject, cluster in unwell.items():
         _open_outage(subject, cluster, now)
+
+
+_NOT_READY = prepared.Rows(lambda _: Cluster.objects.exclude(state=State.READY).defer("access"))
+_OUTAGES = prepared.Rows(lambda _: Incident.objects.filter(over_at=None, subject__startswith=outage_subject("")))
 
 
 def _close(incident: Incident, now: datetime) -> None:
@@ -121,17 +128,28 @@ def _gather(now: datetime) -> None:
 
 
 def _unassigned(now: datetime) -> list[_Unassigned]:
-    since = now - timedelta(seconds=settings.CONVOY_RETENTION.events_s)
     # Rows that another process is writing are left to the next pass: waiting for them could end in a deadlock.
     rows = (
-        Attempt.objects.filter(incident=None, ended_at__gt=since)
-        .exclude(cause="")
+        _without_incident(_gathered_since(now))
         .select_for_update(skip_locked=True, of=("self",), no_key=True)
         .select_related("job")
         .only("ended_at", "cluster_name", "outcome", "cause", "evidence", "message", "job__uid")
         .order_by("ended_at", "pk")
     )
     return [_Unassigned(row.pk, row.ended_at, _failed(row), row.message) for row in rows[:BATCH] if row.ended_at]
+
+
+def _gathered_since(now: datetime) -> datetime:
+    return now - timedelta(seconds=settings.CONVOY_RETENTION.events_s)
+
+
+def _without_incident(since: Any) -> QuerySet[Attempt]:
+    return Attempt.objects.filter(incident=None, ended_at__gt=since).exclude(cause="")
+
+
+_ANY_UNASSIGNED = prepared.Rows(
+    lambda param: _without_incident(param("since", TIME)).order_by("ended_at", "pk").values_list("pk")[:1]
+)
 
 
 def _failed(row: Attempt) -> Failed:
@@ -227,10 +245,17 @@ def away() -> QuerySet[Attempt]:
 
 def _end(now: datetime) -> None:
     """Ends the incidents of jobs, nodes and evictions: nothing has been added for a while, and no job waits because of it."""
-    waiting = away().filter(incident=OuterRef("pk"))
-    quiet = Incident.objects.filter(over_at=None, last_at__lt=now - WINDOW).exclude(kind__in=OUTAGES)
-    for incident in quiet.exclude(Exists(waiting)):
+    for incident in _QUIET.objects(before=now - WINDOW):
         _close(incident, now)
+
+
+def _quiet(param: Param) -> QuerySet[Incident]:
+    waiting = away().filter(incident=OuterRef("pk"))
+    quiet = Incident.objects.filter(over_at=None, last_at__lt=param("before", TIME)).exclude(kind__in=OUTAGES)
+    return quiet.exclude(Exists(waiting))
+
+
+_QUIET = prepared.Rows(_quiet)
 
 
 def _forget(now: datetime) -> None:
@@ -239,8 +264,14 @@ def _forget(now: datetime) -> None:
     An ended incident whose jobs were deleted is not shown any more, and is deleted when its time is over.
     """
     oldest_kept = now - timedelta(seconds=settings.CONVOY_RETENTION.events_s)
-    old = Incident.objects.filter(over_at__lt=oldest_kept).values_list("pk", flat=True)[:BATCH]
-    empty = Incident.objects.filter(~Exists(Attempt.objects.filter(incident=OuterRef("pk"))), over_at=None)
-    pks = [*old, *empty.exclude(subject__startswith=outage_subject("")).values_list("pk", flat=True)]
-    if pks:
+    if pks := [pk for (pk,) in [*_OLD.values(before=oldest_kept), *_EMPTY.values()]]:
         Incident.objects.filter(pk__in=pks).delete()
+
+
+def _empty() -> QuerySet[Incident]:
+    empty = Incident.objects.filter(~Exists(Attempt.objects.filter(incident=OuterRef("pk"))), over_at=None)
+    return empty.exclude(subject__startswith=outage_subject(""))
+
+
+_OLD = prepared.Rows(lambda param: Incident.objects.filter(over_at__lt=param("before", TIME)).values_list("pk")[:BATCH])
+_EMPTY = prepared.Rows(lambda _: _empty().values_list("pk"))

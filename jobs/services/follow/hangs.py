@@ -18,7 +18,8 @@ from django.db.models.functions import Coalesce, Greatest
 from structlog import get_logger
 
 from fleet.changes import events
-from fleet.db import clock
+from fleet.db import clock, prepared
+from fleet.db.prepared import TIME, Param
 from fleet.errors import InvalidInput
 from fleet.member.errors import MemberError
 from fleet.models import Cluster, Pod
@@ -59,29 +60,29 @@ _WRITTEN = (*_LEARNED, "step_at", "seen_at", "due_at")
 
 def review(now: datetime) -> None:
     """Takes over what was reported, and requests a look at trainings that are silent for too long."""
-    _learn(now)
-    for uid in _due(now).values_list("job__uid", flat=True)[:_BATCH]:
+    if _ANY_FRESH.values():
+        _learn(now)
+    for (uid,) in _DUE.values(**_times_of_due(now)):
         events.enqueue("jobs.check_hang", str(uid))
-    for pk in Hang.objects.filter(_to_notify(now)).values_list("pk", flat=True)[:_BATCH]:
+    for (pk,) in _TO_NOTIFY.values(**_times_to_notify(now)):
         events.enqueue("jobs.notify_hang", pk)
 
 
 def exist() -> bool:
     """Whether a pace is judged by the clock, or a webhook waits."""
-    return (
-        Pace.objects.filter(due_at__isnull=False).exists() or Hang.objects.filter(notify_due_at__isnull=False).exists()
-    )
+    return bool(_ANY_JUDGED.values() or _ANY_WEBHOOK.values())
+
+
+_ANY_JUDGED = prepared.Rows(lambda _: Pace.objects.filter(due_at__isnull=False).order_by().values_list("pk")[:1])
+_ANY_WEBHOOK = prepared.Rows(
+    lambda _: Hang.objects.filter(notify_due_at__isnull=False).order_by().values_list("pk")[:1]
+)
 
 
 @transaction.atomic
 def _learn(now: datetime) -> None:
-    mine = Pace.objects.filter(job=OuterRef("job_id"), attempt=OuterRef("attempt"))
-    running = Progress.objects.filter(job__state=Job.State.RUNNING, job__attempt=F("attempt"), step__isnull=False)
-    fresh = running.annotate(seen=Subquery(mine.values("seen_at")[:1])).filter(
-        Q(seen=None) | Q(seen__lt=F("reported_at"))
-    )
     reports = list(
-        fresh.order_by("reported_at").values("job_id", "attempt", "step", "saved_step", "reported_at")[:_BATCH]
+        _fresh().order_by("reported_at").values("job_id", "attempt", "step", "saved_step", "reported_at")[:_BATCH]
     )
     keys = {(row["job_id"], row["attempt"]) for row in reports}
     known = {(pace.job_id, pace.attempt): pace for pace in Pace.objects.filter(job__in=[pk for pk, _ in keys])}
@@ -93,6 +94,18 @@ def _learn(now: datetime) -> None:
     ]
     Pace.objects.bulk_create(rows, update_conflicts=True, unique_fields=["job", "attempt"], update_fields=_WRITTEN)
     _end_hangs({(row.job_id, row.attempt): row for row in rows})
+
+
+def _fresh() -> QuerySet[Progress]:
+    """Reports of running attempts that are not taken over yet."""
+    mine = Pace.objects.filter(job=OuterRef("job_id"), attempt=OuterRef("attempt"))
+    running = Progress.objects.filter(job__state=Job.State.RUNNING, job__attempt=F("attempt"), step__isnull=False)
+    return running.annotate(seen=Subquery(mine.values("seen_at")[:1])).filter(
+        Q(seen=None) | Q(seen__lt=F("reported_at"))
+    )
+
+
+_ANY_FRESH = prepared.Rows(lambda _: _fresh().order_by().values_list("pk")[:1])
 
 
 def _wanted(jobs: list[int]) -> Mapping[int, OnHang]:
@@ -131,21 +144,30 @@ def _end_hangs(paces: Mapping[tuple[int, int], Pace]) -> None:
             record_event(hang.job, "HangOver", f"makes steps again: {pace.step}", pace.step_at)
 
 
-def _due(now: datetime) -> QuerySet[Pace]:
-    """Silent for too long, while it could report: not while it leaves, waits, or its cluster is not seen as it is.
-
-    A time beyond any wait is from before the clock was set back.
-    """
+def _due(now: Any, beyond: Any) -> QuerySet[Pace]:
+    """Silent for too long, while it could report: not while it leaves, waits, or its cluster is not seen as it is."""
     able = Q(job__state=Job.State.RUNNING, job__attempt=F("attempt"), job__suspended=False, job__reclaim__isnull=True)
     kept = Q(job__deleting_at__isnull=True)
     seen = Q(job__cluster__state=Cluster.State.READY, job__cluster__stale_since__isnull=True)
-    over = Q(due_at__lte=now) | Q(due_at__gt=now + _LONGEST_WAIT + clock.STEP)
+    over = Q(due_at__lte=now) | Q(due_at__gt=beyond)
     return Pace.objects.filter(able, kept, seen, over).order_by("due_at")
+
+
+def _times_of_due(now: datetime) -> dict[str, datetime]:
+    """A time beyond any wait is from before the clock was set back."""
+    return {"now": now, "beyond": now + _LONGEST_WAIT + clock.STEP}
+
+
+def _jobs_due(param: Param) -> QuerySet[Pace, Any]:
+    return _due(param("now", TIME), param("beyond", TIME)).values_list("job__uid")[:_BATCH]
+
+
+_DUE = prepared.Rows(_jobs_due)
 
 
 def check(job_uid: UUID, now: datetime) -> bool:
     """Looks at a training that is silent for too long. Returns whether it hangs. Idempotent."""
-    pace = _due(now).filter(job__uid=job_uid).select_related("job", "job__cluster").first()
+    pace = _due(**_times_of_due(now)).filter(job__uid=job_uid).select_related("job", "job__cluster").first()
     if pace is None or not _places.acquire(blocking=False):
         return False
     try:
@@ -279,14 +301,25 @@ def _leave_alone(job: Job, why: str, now: datetime) -> None:
     record_event(job, "NotRestarted", f"its pods are not restarted: {why}"[:1024], now, warning=True)
 
 
-def _to_notify(now: datetime) -> Q:
+def _to_notify(now: Any, beyond: Any) -> Q:
+    return Q(notify_due_at__lte=now) | Q(notify_due_at__gt=beyond)
+
+
+def _times_to_notify(now: datetime) -> dict[str, datetime]:
     """A time beyond any wait is from before the clock was set back."""
-    return Q(notify_due_at__lte=now) | Q(notify_due_at__gt=now + _NOTIFY_AFTER[-1] + clock.STEP)
+    return {"now": now, "beyond": now + _NOTIFY_AFTER[-1] + clock.STEP}
+
+
+def _hangs_to_notify(param: Param) -> QuerySet[Hang, Any]:
+    return Hang.objects.filter(_to_notify(param("now", TIME), param("beyond", TIME))).values_list("pk")[:_BATCH]
+
+
+_TO_NOTIFY = prepared.Rows(_hangs_to_notify)
 
 
 def notify(pk: int, now: datetime) -> bool:
     """Calls the webhook about a hang. Returns whether it took the call."""
-    hang = Hang.objects.filter(_to_notify(now), pk=pk).select_related("job", "job__cluster").first()
+    hang = Hang.objects.filter(_to_notify(**_times_to_notify(now)), pk=pk).select_related("job", "job__cluster").first()
     if hang is None:
         return False
     wait = _NOTIFY_AFTER[min(hang.notify_tries, len(_NOTIFY_AFTER) - 1)]
