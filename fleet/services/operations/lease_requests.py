@@ -63,7 +63,12 @@ def add(lease: str) -> bool:
 
 def is_waiting(lease: str) -> bool:
     """Whether a request was made since the last completed run began."""
-    return LeaseRequests.objects.filter(lease=lease, asked_at__isnull=False).exists()
+    return bool(_WAITING.values(lease=lease))
+
+
+_WAITING = prepared.Rows(
+    lambda param: LeaseRequests.objects.filter(lease=param("lease", TEXT), asked_at__isnull=False).values_list("pk")
+)
 
 
 def begin(lease: str) -> int:

@@ -13,10 +13,10 @@ from functools import partial
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 
 from fleet.core.members.freshness import CURRENT
-from fleet.db import clock, isolation
+from fleet.db import clock, isolation, prepared
 from fleet.models import Cluster, Event, Node, Pod
 from jobs.core.failover.causes import Cause, Failure
 from jobs.core.failover.rules import Outcome, PurgeMode
@@ -58,16 +58,28 @@ class Loss:
 
 def exist() -> bool:
     """Whether pods are on nodes that may become lost by the clock, or are."""
+    return bool(_ANY_ON_NODES_DOWN.values())
+
+
+def _on_nodes_down() -> QuerySet[Pod]:
     down = Node.objects.filter(ready=False).order_by()
-    pods = Pod.objects.filter(cluster__in=down.values("cluster"), node__in=down.values("name"), phase__in=LIVE)
-    return pods.exists()
+    return Pod.objects.filter(cluster__in=down.values("cluster"), node__in=down.values("name"), phase__in=LIVE)
+
+
+_ANY_ON_NODES_DOWN = prepared.Rows(lambda _: _on_nodes_down().order_by().values_list("pk")[:1])
 
 
 def move(now: datetime) -> int:
     """Makes the jobs leave that must, and returns how many have."""
+    return sum(isolation.each("failover.lost_nodes", _CONCERNED.objects(), partial(_move_from, now=now), now))
+
+
+def _concerned() -> QuerySet[Cluster]:
     down = Node.objects.filter(ready=False).order_by()
-    clusters = Cluster.objects.filter(pk__in=down.values("cluster"), state=Cluster.State.READY).defer("access")
-    return sum(isolation.each("failover.lost_nodes", clusters, partial(_move_from, now=now), now))
+    return Cluster.objects.filter(pk__in=down.values("cluster"), state=Cluster.State.READY).defer("access")
+
+
+_CONCERNED = prepared.Rows(lambda _: _concerned())
 
 
 def _move_from(cluster: Cluster, now: datetime) -> int:

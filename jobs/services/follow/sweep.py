@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, F, OuterRef, Q, Window
-from django.db.models.functions import RowNumber
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from fleet.changes import events, journal
-from fleet.db import isolation
+from fleet.db import isolation, prepared
+from fleet.db.prepared import TIME
 from fleet.models import Cluster, Namespace
 from fleet.services.clusters import circuits, node_exclusions
 from fleet.services.operations.clock_steps import StepDetector
@@ -35,8 +36,6 @@ from jobs.services.submission.changes import interrupted_deletions
 from quotas import queries as quotas
 from quotas.services import windows
 
-_PER_MEMBER = 16
-"""How many works of one member a pass enqueues. More would only wait for their lane (`jobs.services.dispatch.lanes`)."""
 TERM = timedelta(seconds=10)
 """How long the lock of a pass lasts: no other process sweeps for so long after one was killed during a pass."""
 
@@ -81,14 +80,28 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
 
 
 def _forget_deleted(now: datetime) -> None:
-    DeletedJob.objects.filter(at__lt=now - timedelta(seconds=settings.CONVOY_RETENTION.deleted_jobs_s)).delete()
+    before = now - timedelta(seconds=settings.CONVOY_RETENTION.deleted_jobs_s)
+    if _ANY_DELETED.values(before=before):
+        DeletedJob.objects.filter(at__lt=before).delete()
+
+
+_ANY_DELETED = prepared.Rows(
+    lambda param: DeletedJob.objects.filter(at__lt=param("before", TIME)).order_by().values_list("pk")[:1]
+)
 
 
 def _request_cycle(now: datetime) -> None:
     # A requested cycle runs even if no job waits: it may have to evict jobs after a queue was stopped or the tree has changed.
-    due = (snapshot.waiting_jobs(), queries.growing_jobs(), queries.elastic_jobs())
-    if any(jobs.exists() for jobs in due) or cycle_requests.is_waiting():
+    if any(jobs.values() for jobs in (_WAITING, _GROWING, _ELASTIC)) or cycle_requests.is_waiting():
         cycle_requests.request()
+
+
+def _any(build: Callable[[], QuerySet[Any]]) -> prepared.Rows[Any]:
+    """The key of one of the rows."""
+    return prepared.Rows(lambda _: build().order_by().values_list("pk")[:1])
+
+
+_WAITING, _GROWING, _ELASTIC = _any(snapshot.waiting_jobs), _any(queries.growing_jobs), _any(queries.elastic_jobs)
 
 
 @contextmanager
@@ -144,55 +157,72 @@ class Sweeper:
 
 def _waits_for_the_clock() -> bool:
     """Whether anything may become due later without a change of rows. May be true although nothing will, never the reverse."""
-    live, finished = Job.objects.exclude(state__in=Job.FINISHED), Job.objects.filter(state__in=Job.FINISHED)
-    healthy = Q(state=Job.State.RUNNING, shares=[], unhealthy_since=None, cluster__isnull=False)
     return (
-        snapshot.waiting_jobs().exists()
+        any(rows.values() for rows in _LASTING)
         or cycle_requests.is_waiting()
-        or works.actionable().exists()
-        or works.resizing().exists()
-        or queries.growing_jobs().exists()
-        or notices.unsettled().exists()
         or hangs.exist()
-        or Cluster.objects.filter(~Q(taints=[]) | Q(circuit_opened_at__isnull=False)).exists()
-        or Job.objects.filter(deleting_at__isnull=False).exists()
-        or Namespace.objects.filter(deleting_at__isnull=False).exists()
-        or finished.filter(Q(ttl_s__isnull=False) | Q(charge__isnull=False)).exists()
-        or live.exclude(healthy).exists()
         or time_limits.exist()
         or budgets.exist()
         or windows.exist()
         or usage_spans.exist()
         or node_exclusions.exist()
         or lost_gangs.exist()
-        or Attempt.objects.filter(log_due_at__isnull=False).exists()
-        or Attempt.objects.filter(facts_due_at__isnull=False).exists()
     )
+
+
+def _finished_with_more_to_come() -> QuerySet[Job]:
+    return Job.objects.filter(Q(ttl_s__isnull=False) | Q(charge__isnull=False), state__in=Job.FINISHED)
+
+
+def _live_but_not_healthy() -> QuerySet[Job]:
+    healthy = Q(state=Job.State.RUNNING, shares=[], unhealthy_since=None, cluster__isnull=False)
+    return Job.objects.exclude(state__in=Job.FINISHED).exclude(healthy)
+
+
+_LASTING = (
+    _WAITING,
+    _any(works.actionable),
+    _any(works.resizing),
+    _GROWING,
+    _any(notices.unsettled),
+    _any(lambda: Cluster.objects.filter(~Q(taints=[]) | Q(circuit_opened_at__isnull=False))),
+    _any(lambda: Job.objects.filter(deleting_at__isnull=False)),
+    _any(lambda: Namespace.objects.filter(deleting_at__isnull=False)),
+    _any(_finished_with_more_to_come),
+    _any(_live_but_not_healthy),
+    _any(lambda: Attempt.objects.filter(log_due_at__isnull=False)),
+    _any(lambda: Attempt.objects.filter(facts_due_at__isnull=False)),
+)
+"""What may become due without a change of rows."""
 
 
 def _push_due(now: datetime) -> None:
     """Enqueues works that are due and not claimed by a live worker."""
-    turn = Window(RowNumber(), partition_by=F("cluster_id"), order_by=[F("due_at"), F("pk")])
-    for pk in works.resizes_due(now).order_by("due_at").values_list("pk", flat=True)[:1000]:
-        events.enqueue("jobs.push", pk)
-    rows = works.due(now).annotate(turn=turn).filter(turn__lte=_PER_MEMBER)
-    # Ordered by turn: the first work of every member comes before any second one, so that a member with thousands of due works
-    # does not use up the limit.
-    for pk in rows.order_by("turn", "due_at").values_list("pk", flat=True)[:1000]:
+    for pk in works.to_push(now):
         events.enqueue("jobs.push", pk)
 
 
 def _close_idle_circuits(now: datetime) -> None:
+    idle = _IDLE_CIRCUITS.objects()
+    isolation.each("circuits.close_idle", idle, lambda cluster: circuits.close_idle(cluster, now), now)
+
+
+def _idle_circuits() -> QuerySet[Cluster]:
     waiting = Exists(works.actionable().filter(cluster_id=OuterRef("pk")))
     resizing = Exists(works.resizing().filter(cluster_id=OuterRef("pk")))
-    idle = Cluster.objects.filter(~waiting, ~resizing, circuit_opened_at__isnull=False)
-    isolation.each("circuits.close_idle", idle, lambda cluster: circuits.close_idle(cluster, now), now)
+    return Cluster.objects.filter(~waiting, ~resizing, circuit_opened_at__isnull=False)
+
+
+_IDLE_CIRCUITS = prepared.Rows(lambda _: _idle_circuits())
 
 
 def _finish_deletions(now: datetime) -> None:
     """Finishes deletions whose process died after the last copy was removed, before the job's row was deleted."""
-    deleted = Job.objects.filter(deleting_at__isnull=False)
+    deleted = _DELETED.objects()
     isolation.each("failover.finish_deletion", deleted, lambda job: failover.finish_deletion(job, now), now)
+
+
+_DELETED = prepared.Rows(lambda _: Job.objects.filter(deleting_at__isnull=False))
 
 
 def cluster_changed(cluster_id: int, now: datetime) -> None:

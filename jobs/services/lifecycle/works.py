@@ -13,7 +13,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
 
 from fleet.changes import events
 from fleet.core.members.health import UNJUDGED
@@ -34,6 +35,9 @@ IN_MEMBER = (State.SENDING, State.APPLIED, State.SUSPENDING, State.SUSPENDED, St
 """States in which the member may hold a copy."""
 
 
+_PER_MEMBER = 16
+"""How many works of one member are pushed at once. More would only wait for their lane (`jobs.services.dispatch.lanes`)."""
+_MOST_PUSHED = 1000
 UNCLAIMED: Mapping[str, Any] = {"claim": "", "claimed_at": None}
 """For a work that has nothing to be done any more: its claimant may be dead, and writes nothing once its claim is gone."""
 
@@ -97,6 +101,28 @@ def _due(rows: QuerySet[Work], *, now: Any, died: Any, too_far: Any, beyond: Any
     return rows.filter(free, ripe, ~Q(state__in=(*ENDING, State.APPLIED)) | ~silent, ~blocked)
 
 
+def to_push(now: datetime) -> list[int]:
+    """Keys of the works that are due, those that resize first; at most `_MOST_PUSHED` of either.
+
+    The first work of every member comes before any second one, so that a member with thousands of due works does not use up
+    the limit.
+    """
+    times = _times_of_due(now)
+    return [pk for (pk,) in [*_RESIZES_TO_PUSH.values(**times), *_TO_PUSH.values(**times)]]
+
+
+def _in_turn(param: Param) -> QuerySet[Work, Any]:
+    turn = Window(RowNumber(), partition_by=F("cluster_id"), order_by=[F("due_at"), F("pk")])
+    rows = _due_by(param, actionable()).annotate(turn=turn).filter(turn__lte=_PER_MEMBER)
+    return rows.order_by("turn", "due_at").values_list("pk")[:_MOST_PUSHED]
+
+
+_TO_PUSH = prepared.Rows(_in_turn)
+_RESIZES_TO_PUSH = prepared.Rows(
+    lambda param: _due_by(param, resizing()).order_by("due_at").values_list("pk")[:_MOST_PUSHED]
+)
+
+
 @transaction.atomic
 def make_due(rows: QuerySet[Work], now: datetime) -> list[int]:
     """Makes those of the works that need action due now; skips rows that another transaction is changing."""
@@ -120,9 +146,14 @@ def claim(pk: int, now: datetime) -> Work | None:
     return work
 
 
+def _due_by(param: Param, rows: QuerySet[Work]) -> QuerySet[Work]:
+    """As `_due`, at the times of a prepared statement."""
+    return _due(rows, **{name: param(name, TIME) for name in ("now", "died", "too_far", "beyond", "probed_by")})
+
+
 def _claiming(param: Param) -> tuple[QuerySet[Work], dict[str, Any]]:
     any_action = Work.objects.filter(Q(state__in=ACTIONABLE) | _RESIZES)
-    rows = _due(any_action, **{name: param(name, TIME) for name in ("now", "died", "too_far", "beyond", "probed_by")})
+    rows = _due_by(param, any_action)
     changes = {"claim": param("token", TEXT), "claimed_at": param("now", TIME), "tries": F("tries") + 1}
     return rows.filter(pk=param("pk", KEY)), changes
 
