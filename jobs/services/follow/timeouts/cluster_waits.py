@@ -3,8 +3,9 @@
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 
-from fleet.db import isolation
+from fleet.db import isolation, prepared
 from fleet.models import Cluster
 from jobs.core.policies.unreachable import UNREACHABLE, Unreachable
 from jobs.core.reasons import Code, Reason
@@ -46,10 +47,16 @@ def _message(job: Job, cluster: str, fence: Fence) -> str:
 
 def end(now: datetime) -> int:
     """Removes the reason of jobs whose cluster answers again."""
-    waiting = Job.objects.filter(state__in=_EXPLAINED, reason_code=Code.WAITING_FOR_CLUSTER)
-    answered = waiting.exclude(cluster__state=Cluster.State.UNKNOWN).select_related("cluster")
-    isolation.each("failover.cluster_waits", answered, lambda job: _end(job, now), now)
+    isolation.each("failover.cluster_waits", _ANSWERED.objects(), lambda job: _end(job, now), now)
     return 0
+
+
+def _answered() -> QuerySet[Job]:
+    waiting = Job.objects.filter(state__in=_EXPLAINED, reason_code=Code.WAITING_FOR_CLUSTER)
+    return waiting.exclude(cluster__state=Cluster.State.UNKNOWN).select_related("cluster")
+
+
+_ANSWERED = prepared.Rows(lambda _: _answered())
 
 
 @transaction.atomic

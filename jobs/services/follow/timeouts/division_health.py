@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db.models import QuerySet
 
-from fleet.db import clock, isolation
+from fleet.db import clock, isolation, prepared
 from fleet.models import Cluster
 from jobs.core.division import shares as parts
 from jobs.core.division.shares import Share
@@ -23,10 +24,17 @@ Departure = tuple[Outcome, Reason, PurgeMode]
 
 def check(now: datetime) -> int:
     """Moves every share that must leave its cluster now, and returns how many."""
-    rows = Job.objects.exclude(shares=[]).filter(state__in=(*Job.ON_MEMBER, Job.State.MOVING))
-    jobs = list(rows.filter(suspended=False, deleting_at__isnull=True).select_related("policy"))
+    jobs = _DIVIDED.objects()
     clusters = {row.name: row for row in Cluster.objects.defer("access")} if jobs else {}
     return sum(isolation.each("failover.shares", jobs, lambda job: _check_job(job, clusters, now), now))
+
+
+def _divided() -> QuerySet[Job]:
+    rows = Job.objects.exclude(shares=[]).filter(state__in=(*Job.ON_MEMBER, Job.State.MOVING))
+    return rows.filter(suspended=False, deleting_at__isnull=True).select_related("policy")
+
+
+_DIVIDED = prepared.Rows(lambda _: _divided())
 
 
 def _check_job(job: Job, clusters: Mapping[str, Cluster], now: datetime) -> int:

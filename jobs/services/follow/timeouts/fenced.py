@@ -9,11 +9,11 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from fleet.changes import events
 from fleet.core.members import fence
-from fleet.db import isolation
+from fleet.db import isolation, prepared
 from jobs.core.division import shares
 from jobs.core.failover.rules import Outcome, PurgeMode
 from jobs.core.reasons import Code, Reason
@@ -38,10 +38,16 @@ def note(cluster_id: int, copies: Iterable[tuple[Key, Manifest]], now: datetime)
 
 def move(now: datetime) -> int:
     """Makes the jobs of all stopped copies leave; returns how many."""
+    return sum(isolation.each("fenced.move", _STOPPED.objects(), lambda work: _move(work, now), now))
+
+
+def _stopped() -> QuerySet[Work]:
     job = Job.objects.filter(uid=OuterRef("job_uid"), deleting_at__isnull=True).exclude(state__in=Job.FINISHED)
     stopped = Work.objects.filter(Exists(job), Q(stopped_at__isnull=False), state=Work.State.APPLIED)
-    rows = list(stopped.select_related("cluster").defer("cluster__access"))
-    return sum(isolation.each("fenced.move", rows, lambda work: _move(work, now), now))
+    return stopped.select_related("cluster").defer("cluster__access")
+
+
+_STOPPED = prepared.Rows(lambda _: _stopped())
 
 
 @transaction.atomic

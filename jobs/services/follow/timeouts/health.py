@@ -9,11 +9,12 @@ from functools import partial
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from fleet.changes import events
 from fleet.core.members.freshness import Freshness
-from fleet.db import clock, isolation
+from fleet.db import clock, isolation, prepared
+from fleet.db.prepared import TIME, Param
 from fleet.models import Cluster, Pod
 from jobs.core.failover.causes import Cause
 from jobs.core.failover.rules import Outcome, PurgeMode
@@ -72,11 +73,17 @@ def check(now: datetime) -> int:
 
 
 def _move_unhealthy(now: datetime) -> int:
+    return sum(isolation.each("failover.unhealthy", _UNHEALTHY.objects(), lambda job: _check_unhealthy(job, now), now))
+
+
+def _unhealthy() -> QuerySet[Job]:
     rows = Job.objects.filter(
         shares=[], state__in=Job.ON_MEMBER, unhealthy_since__isnull=False, suspended=False, deleting_at__isnull=True
     )
-    rows = rows.select_related("policy", "cluster")
-    return sum(isolation.each("failover.unhealthy", rows, lambda job: _check_unhealthy(job, now), now))
+    return rows.select_related("policy", "cluster")
+
+
+_UNHEALTHY = prepared.Rows(lambda _: _unhealthy())
 
 
 def _check_unhealthy(job: Job, now: datetime) -> bool:
@@ -129,8 +136,11 @@ def _purge_mode(job: Job) -> PurgeMode:
 
 
 def _move_from_lost_clusters(now: datetime) -> int:
-    tainted = Cluster.objects.exclude(taints=[]).defer("access")
+    tainted = _TAINTED.objects()
     return sum(isolation.each("failover.lost_clusters", tainted, lambda cluster: _move_from(cluster, now), now))
+
+
+_TAINTED = prepared.Rows(lambda _: Cluster.objects.exclude(taints=[]).defer("access"))
 
 
 def _move_from(cluster: Cluster, now: datetime) -> int:
@@ -200,14 +210,22 @@ def _cluster_purge(job: Job) -> PurgeMode:
 
 def _move_never_started(now: datetime) -> int:
     limit = now - timedelta(seconds=settings.CONVOY_FAILOVER.start_timeout_s)
+    rows = _STARTING.objects(limit=limit, to_come=now + clock.STEP)
+    return sum(isolation.each("failover.never_started", rows, lambda job: _check_started(job, now), now))
+
+
+def _starting(param: Param) -> QuerySet[Job]:
     rows = Job.objects.filter(
         shares=[],
         state__in=[Job.State.PLACED, Job.State.DISPATCHED],
         suspended=False,
         deleting_at__isnull=True,
     ).select_related("cluster", "binding")
-    rows = rows.filter(Q(binding__scheduled_at__lt=limit) | Q(binding__scheduled_at__gt=now + clock.STEP))
-    return sum(isolation.each("failover.never_started", rows, lambda job: _check_started(job, now), now))
+    is_late = Q(binding__scheduled_at__lt=param("limit", TIME)) | Q(binding__scheduled_at__gt=param("to_come", TIME))
+    return rows.filter(is_late)
+
+
+_STARTING = prepared.Rows(_starting)
 
 
 def _check_started(job: Job, now: datetime) -> bool:
@@ -227,14 +245,18 @@ def _check_started(job: Job, now: datetime) -> bool:
 
 def _move_detached(now: datetime) -> int:
     """Moves jobs whose cluster was detached from the fleet."""
-    rows = Job.objects.filter(shares=[], state__in=Job.ON_MEMBER, cluster__isnull=True, deleting_at__isnull=True)
     reason = Reason(Code.CLUSTER_LOST, "its cluster was detached from the fleet")
 
     def leave(job: Job) -> bool:
         has_copy = Work.objects.filter(job_uid=job.uid, attempt=job.attempt).exists()
         return not has_copy and failover.leave(job, Outcome.LOST, reason, now)
 
-    return sum(isolation.each("failover.detached", rows, leave, now))
+    return sum(isolation.each("failover.detached", _DETACHED.objects(), leave, now))
+
+
+_DETACHED = prepared.Rows(
+    lambda _: Job.objects.filter(shares=[], state__in=Job.ON_MEMBER, cluster__isnull=True, deleting_at__isnull=True)
+)
 
 
 CHECKS = (
