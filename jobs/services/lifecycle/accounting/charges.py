@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from fleet.db import prepared
 from fleet.models import Pod
 from jobs import snapshot
 from jobs.core.gang.entitlement import find_leaf
@@ -26,10 +27,15 @@ _LETS_GO = (Work.State.GONE, Work.State.KEPT, Work.State.SUSPENDED)
 """States of a work without running pods; of a suspended one they may still be on their way out."""
 
 
-@transaction.atomic(savepoint=False)
 def release(now: datetime, uids: Iterable[UUID] | None = None) -> int:
     """Frees the quota of those of the jobs, or of all, whose pods are gone; returns how many."""
-    rows = _jobs_to_release().all() if uids is None else _jobs_to_release().filter(uid__in=list(uids))
+    if uids is not None:
+        return _release(_jobs_to_release().filter(uid__in=list(uids)), now)
+    return _release(_jobs_to_release().all(), now) if _ANY_TO_RELEASE.values() else 0
+
+
+@transaction.atomic(savepoint=False)
+def _release(rows: QuerySet[Job], now: datetime) -> int:
     locked = lock_jobs(rows)
     if not locked:
         return 0
@@ -63,3 +69,6 @@ def _jobs_to_release() -> QuerySet[Job]:
     ended = Q(state__in=Job.FINISHED) & ~Exists(works.filter(state=Work.State.WITHDRAWING))
     gone = Q(state__in=Job.OFF_MEMBER) & ~Exists(works.exclude(state__in=_LETS_GO)) & ~Exists(pods_running)
     return snapshot.charged_jobs().filter(ended | gone)
+
+
+_ANY_TO_RELEASE = prepared.Rows(lambda _: _jobs_to_release().order_by().values_list("pk")[:1])

@@ -4,6 +4,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
+from fleet.db import prepared
+from fleet.db.prepared import TIME
 from jobs import snapshot
 from jobs.models import DeletedUse, Job
 from quotas.core.accounts.budget_accounts import begin_of_longest
@@ -52,5 +54,12 @@ def counted_since(now: datetime) -> datetime:
 def forget(now: datetime) -> None:
     """Removes what counts neither for shares, also if the half-life were raised, nor for a budget."""
     faded = min(counted_since(now), now - _KEPT)
+    if not _ANY_BEFORE.values(before=faded):
+        return
     counts = begin_of_longest(snapshot.tree_in_force()[0], now)
     DeletedUse.objects.filter(ended_at__lt=min(faded, counts or faded)).delete()
+
+
+_ANY_BEFORE = prepared.Rows(
+    lambda param: DeletedUse.objects.filter(ended_at__lt=param("before", TIME)).order_by().values_list("pk")[:1]
+)

@@ -17,6 +17,8 @@ from django.db.models.functions import Coalesce
 
 from fleet.core import devices, prices
 from fleet.core.prices import MODEL_LABELS
+from fleet.db import prepared
+from fleet.db.prepared import TIME
 from fleet.models import Cluster, Node, Pod
 from jobs.core.explain import accounting, timeline, waited_codes
 from jobs.core.explain.accounting import SAVED, UNSAVED, Span
@@ -38,19 +40,24 @@ _JOB = (
 
 def settle(now: datetime) -> int:
     """Appends the spans of jobs that have ended, a batch of them; returns of how many."""
-    with transaction.atomic():
-        pks = lock_jobs(
-            _to_settle().filter(pk__in=list(_to_settle().order_by("pk").values_list("pk", flat=True)[:_BATCH]))
-        )
-        if pks:
-            _append(Job.objects.filter(pk__in=pks), now)
-    UsageSpan.objects.filter(end__lt=now - _KEPT).delete()
+    ended = [pk for (pk,) in _TO_SETTLE.values()]
+    count = _settle(ended, now) if ended else 0
+    if _ANY_OLD.values(before=now - _KEPT):
+        UsageSpan.objects.filter(end__lt=now - _KEPT).delete()
+    return count
+
+
+@transaction.atomic
+def _settle(ended: list[int], now: datetime) -> int:
+    pks = lock_jobs(_to_settle().filter(pk__in=ended))
+    if pks:
+        _append(Job.objects.filter(pk__in=pks), now)
     return len(pks)
 
 
 def exist() -> bool:
     """Whether the sweep has spans to append."""
-    return _to_settle().exists()
+    return bool(_TO_SETTLE.values())
 
 
 def keep(job: Job, now: datetime) -> None:
@@ -130,6 +137,12 @@ def _to_settle() -> QuerySet[Job]:
     runs_on = Exists(Attempt.objects.filter(job=OuterRef("pk"), ended_at__isnull=True))
     ended = Job.objects.filter(accounted=False, finished_at__isnull=False, state__in=Job.FINISHED)
     return ended.filter(~runs_on, deleting_at__isnull=True)
+
+
+_TO_SETTLE = prepared.Rows(lambda _: _to_settle().order_by("pk").values_list("pk")[:_BATCH])
+_ANY_OLD = prepared.Rows(
+    lambda param: UsageSpan.objects.filter(end__lt=param("before", TIME)).order_by("end").values_list("pk")[:1]
+)
 
 
 def _append(jobs: QuerySet[Job], now: datetime) -> None:
