@@ -247,8 +247,13 @@ _TREE_VERSION = prepared.Rows(lambda _: QuotaTree.objects.order_by("pk").values_
 
 def tree_in_force() -> tuple[Tree | None, int]:
     """The quota tree and its resource version, parsed once for each manifest; None and 0 without one."""
-    row = QuotaTree.objects.values_list(Cast("manifest", TextField()), "resource_version").first()
-    return (None, 0) if row is None else (_parsed(row[0]), row[1])
+    rows = _IN_FORCE.values()
+    return (_parsed(rows[0][0]), rows[0][1]) if rows else (None, 0)
+
+
+_IN_FORCE = prepared.Rows(
+    lambda _: QuotaTree.objects.order_by("pk").values_list(Cast("manifest", TextField()), "resource_version")[:1]
+)
 
 
 @lru_cache(maxsize=2)

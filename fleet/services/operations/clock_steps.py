@@ -15,6 +15,7 @@ from structlog import get_logger
 
 from fleet.core import clock_steps
 from fleet.core.clock_steps import STEP, Span, Step
+from fleet.db import prepared
 from fleet.models import ClockReading, ClockStep
 
 log = get_logger(__name__)
@@ -34,7 +35,8 @@ class StepDetector:
         """The shared clock without its steps, and the monotonic clock of this process, at the last look."""
 
     def look(self, now: datetime, monotonic: float) -> None:
-        reading = ClockReading.objects.first() or ClockReading.objects.create(at=now, stepped=timedelta())
+        known = _READING.objects()
+        reading = known[0] if known else ClockReading.objects.create(at=now, stepped=timedelta())
         gap = now - reading.at
         if abs(gap) > STEP and (step := self._step(reading, now, monotonic)):
             reading = _note(reading, step, now)
@@ -74,6 +76,10 @@ class Elapsed:
     def since(self, at: datetime) -> timedelta:
         return clock_steps.elapsed(self._spans, at, self.now)
 
+    def latest(self, wait: timedelta = timedelta()) -> datetime:
+        """What was reached ``wait`` ago was by then, however the clock has stepped: nothing later is due."""
+        return self.now - min(span.stepped for span in self._spans) - wait
+
     def over(self, since: str, limit: timedelta) -> Q:
         """Rows whose column ``since`` is at least ``limit`` ago."""
         return self.due(since, since, limit)
@@ -91,8 +97,12 @@ class Elapsed:
         return due
 
 
+_STEPS = prepared.Rows(lambda _: ClockStep.objects.order_by("pk"))
+_READING = prepared.Rows(lambda _: ClockReading.objects.order_by("pk")[:1])
+
+
 def elapsed(now: datetime) -> Elapsed:
-    rows = list(ClockStep.objects.order_by("pk"))
+    rows = _STEPS.objects()
     steps = [Step(row.before, row.after, row.by) for row in rows]
     forward = (row.by for row in rows if row.by > timedelta() and timedelta() <= now - row.noted_at < SETTLED)
     return Elapsed(now, now - sum(forward, timedelta()), clock_steps.spans(steps, now))

@@ -7,7 +7,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from fleet.db import clock
+from fleet.db import clock, prepared
+from fleet.db.prepared import TIME
 from jobs.events import announce_jobs
 from jobs.models import Attempt, Job
 from jobs.services.lifecycle.locks import lock_jobs
@@ -15,9 +16,13 @@ from jobs.services.lifecycle.locks import lock_jobs
 
 def run(now: datetime) -> int:
     """They begin now. Returns how many attempts that concerns."""
-    late = Attempt.objects.filter(ended_at__gt=now + clock.STEP)
-    owners = list(late.values_list("job", flat=True).distinct())
+    owners = [owner for (owner,) in _OWNERS_OF_LATE.values(after=now + clock.STEP)]
     return _begin_now(owners, now) if owners else 0
+
+
+_OWNERS_OF_LATE = prepared.Rows(
+    lambda param: Attempt.objects.filter(ended_at__gt=param("after", TIME)).values_list("job").distinct()
+)
 
 
 @transaction.atomic

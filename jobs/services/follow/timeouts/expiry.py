@@ -7,8 +7,11 @@ seen its end, and the job would run again.
 from datetime import datetime
 from functools import partial
 
-from fleet.db import isolation
+from django.db.models import Q, QuerySet
+
+from fleet.db import isolation, prepared
 from fleet.db.durations import later_by
+from fleet.db.prepared import TIME
 from fleet.errors import Conflict
 from fleet.services.operations import clock_steps
 from jobs.models import Job
@@ -20,10 +23,21 @@ _DELETED_PER_PASS = 200
 
 def run(now: datetime) -> int:
     """Deletes the finished jobs that are due, and returns how many."""
-    finished = Job.objects.filter(state__in=Job.FINISHED, ttl_s__isnull=False, deleting_at__isnull=True)
-    due = finished.alias(until=later_by("finished_at", "ttl_s"))
-    due = due.filter(clock_steps.elapsed(now).due("finished_at", "until")).order_by()
+    passed = clock_steps.elapsed(now)
+    if not _ANY_OVER.values(latest=passed.latest()):
+        return 0
+    due = _finished().filter(passed.due("finished_at", "until")).order_by()
     return sum(isolation.each("expiry", due[:_DELETED_PER_PASS], partial(_delete, now=now), now))
+
+
+def _finished() -> QuerySet[Job]:
+    finished = Job.objects.filter(state__in=Job.FINISHED, ttl_s__isnull=False, deleting_at__isnull=True)
+    return finished.alias(until=later_by("finished_at", "ttl_s"))
+
+
+_ANY_OVER = prepared.Rows(
+    lambda param: _finished().filter(Q(until__lte=param("latest", TIME))).order_by().values_list("pk")[:1]
+)
 
 
 def _delete(job: Job, now: datetime) -> bool:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Max, Q, QuerySet
 
-from fleet.db import isolation
+from fleet.db import isolation, prepared
 from fleet.db.durations import later_by
 from fleet.services.operations import clock_steps
 from fleet.services.operations.clock_steps import Elapsed
@@ -29,6 +29,8 @@ from quotas.core.trees.durations import format_duration
 
 def run(now: datetime) -> int:
     """Ends the jobs that are due, and returns how many."""
+    if not _ANY_WAITING.values():
+        return 0
     timeouts = leaves_by(snapshot.tree_in_force()[0], max_runtime=False)
     passed = clock_steps.elapsed(now)
     waiting = _waiting().alias(until=later_by("queued_at", "max_wait_s"))
@@ -43,6 +45,9 @@ def _waiting() -> QuerySet[Job]:
         state__in=Job.WAITING, shares=[], suspended=False, deleting_at__isnull=True,
         awaits__isnull=True,
     )  # fmt: skip
+
+
+_ANY_WAITING = prepared.Rows(lambda _: _waiting().order_by().values_list("pk")[:1])
 
 
 @transaction.atomic

@@ -12,10 +12,11 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from fleet.changes.audit_context import Asking
-from fleet.db import isolation
+from fleet.db import isolation, prepared
+from fleet.db.prepared import TIME
 from fleet.errors import Conflict
 from fleet.models import AuditEntry, Hold, Pod
 from fleet.services.auditing import audit
@@ -36,7 +37,10 @@ def run(now: datetime) -> int:
     """Deletes up to `BATCH` jobs, those that ended first; returns how many."""
     keep = timedelta(seconds=settings.CONVOY_RETENTION.finished_jobs_s)
     ended_before = min(now - keep, snapshot.failures_count_since(now))
-    jobs = list(_due(clock_steps.elapsed(now), now - ended_before)[:BATCH])
+    passed = clock_steps.elapsed(now)
+    if not _ANY_OVER.values(latest=passed.latest(now - ended_before)):
+        return 0
+    jobs = list(_due(passed, now - ended_before)[:BATCH])
     if not jobs:
         return 0
     line = _begin(ended_before)
@@ -48,16 +52,21 @@ def run(now: datetime) -> int:
 
 
 def _due(passed: Elapsed, keep: timedelta) -> QuerySet[Job]:
+    return _over(passed.over("finished_at", keep))
+
+
+def _over(condition: Q) -> QuerySet[Job]:
     own = {"job_uid": OuterRef("uid")}
-    finished = Job.objects.filter(
-        passed.over("finished_at", keep), state__in=Job.FINISHED, ttl_s=None, charge__isnull=True
-    )
+    finished = Job.objects.filter(condition, state__in=Job.FINISHED, ttl_s=None, charge__isnull=True)
     return finished.filter(
         ~Exists(Work.objects.filter(**own).exclude(state__in=_OVER)),
         ~Exists(Hold.objects.filter(**own, released_at=None)),
         ~Exists(Pod.objects.filter(**own, phase__in=snapshot.LIVE)),
         deleting_at=None,
     ).order_by("finished_at", "pk")
+
+
+_ANY_OVER = prepared.Rows(lambda param: _over(Q(finished_at__lte=param("latest", TIME))).values_list("pk")[:1])
 
 
 def _begin(ended_before: datetime) -> AuditEntry:

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from fleet.db import isolation
+from fleet.db import isolation, prepared
+from fleet.db.prepared import TIME
 from fleet.services.operations import clock_steps
 from fleet.services.operations.clock_steps import Elapsed
 from jobs import snapshot
@@ -29,10 +30,14 @@ from quotas.core.trees.tree import Tree
 
 def run(now: datetime) -> int:
     """Ends the jobs that are due, and returns how many."""
+    limits = leaves_by(snapshot.tree_in_force()[0], max_runtime=True)
+    # The former time, which decides shortly after a step forward, is never later than now.
+    if not limits and not _ANY_PAST_DEADLINE.values(until=now):
+        return 0
     passed = clock_steps.elapsed(now)
     ended = isolation.each("follow.deadline", _past_deadline(passed), lambda job: _end_at_deadline(job, passed), now)
     count = sum(ended)
-    if limits := leaves_by(snapshot.tree_in_force()[0], max_runtime=True):
+    if limits:
         ran_out = Job.objects.filter(pk__in=_ran_longer(limits, passed).values("job"))
         count += sum(isolation.each("follow.max_runtime", ran_out, lambda job: _end_too_long(job, limits, passed), now))
     return count
@@ -40,12 +45,9 @@ def run(now: datetime) -> int:
 
 def exist() -> bool:
     """Whether any live job may become due by the clock alone."""
-    if _live().filter(deadline_at__isnull=False).exists():
+    if _ANY_DEADLINE.values():
         return True
-    return (
-        bool(leaves_by(snapshot.tree_in_force()[0], max_runtime=True))
-        and Attempt.objects.filter(ended_at__isnull=True).exists()
-    )
+    return bool(leaves_by(snapshot.tree_in_force()[0], max_runtime=True) and _ANY_OPEN_ATTEMPT.values())
 
 
 def leaves_by(tree: Tree | None, *, max_runtime: bool) -> Mapping[timedelta, list[str]]:
@@ -60,6 +62,15 @@ def leaves_by(tree: Tree | None, *, max_runtime: bool) -> Mapping[timedelta, lis
 
 def _live() -> QuerySet[Job]:
     return Job.objects.filter(deleting_at__isnull=True).exclude(state__in=Job.FINISHED)
+
+
+_ANY_DEADLINE = prepared.Rows(lambda _: _live().filter(deadline_at__isnull=False).order_by().values_list("pk")[:1])
+_ANY_PAST_DEADLINE = prepared.Rows(
+    lambda param: _live().filter(deadline_at__lte=param("until", TIME)).order_by().values_list("pk")[:1]
+)
+_ANY_OPEN_ATTEMPT = prepared.Rows(
+    lambda _: Attempt.objects.filter(ended_at__isnull=True).order_by().values_list("pk")[:1]
+)
 
 
 def _past_deadline(passed: Elapsed) -> QuerySet[Job]:

@@ -66,7 +66,7 @@ def test_it_asks_no_more_for_jobs_with_many_limits(django_assert_max_num_queries
     for number in range(10):
         books.apply(pytorch_job(f"job-{number}"))
         Job.objects.filter(name=f"job-{number}").update(max_wait_s=1000 + number)
-    with django_assert_max_num_queries(3):
+    with django_assert_max_num_queries(4):
         assert max_wait.run(timezone.now()) == 0
 
 
