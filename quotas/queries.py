@@ -15,7 +15,10 @@ from quotas.models import Queue, QuotaRevision, QuotaTree
 
 
 def tree_row() -> QuotaTree | None:
-    return QuotaTree.objects.first()
+    return next(iter(_TREE.objects()), None)
+
+
+_TREE = prepared.Rows(lambda _: QuotaTree.objects.order_by("pk")[:1])
 
 
 def tree() -> Tree | None:

@@ -11,6 +11,7 @@ from typing import Any
 from django.db import transaction
 
 from fleet.changes import events
+from fleet.db import prepared
 from quotas import queries
 from quotas.core.trees import parsing, window_trees, windows
 from quotas.core.trees.amounts import format_amount
@@ -26,11 +27,14 @@ def review(now: datetime) -> int:
     tree = queries.parse_row(row) if row else None
     openings = _valid(row, windows.open_at(tree.nodes, now)) if row and tree and tree.has_windows else []
     wanted = _as_stored(openings)
-    known = {queue.path: queue for queue in Queue.objects.filter(window__isnull=False)}
+    known = {queue.path: queue for queue in _OPEN.objects()}
     paths = [
         path for path in wanted.keys() | known.keys() if wanted.get(path) != getattr(known.get(path), "window", None)
     ]
     return sum(_write(path, wanted.get(path), tree, now) for path in sorted(paths))
+
+
+_OPEN = prepared.Rows(lambda _: Queue.objects.filter(window__isnull=False))
 
 
 def exist() -> bool:

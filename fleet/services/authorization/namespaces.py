@@ -10,10 +10,11 @@ from typing import Any
 from zlib import crc32
 
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from fleet.changes import dry_runs, events, journal
-from fleet.db import clock
+from fleet.db import clock, prepared
+from fleet.db.prepared import TIME, Param
 from fleet.models import Namespace
 
 _LOCKS = 0x6E616D65
@@ -77,8 +78,15 @@ def terminating(names: Collection[str]) -> list[str]:
 
 def terminating_for(least: timedelta, now: datetime) -> list[str]:
     """Those whose deletion began so long ago, or at a time that is yet to come: before the clock was set back."""
-    rows = Namespace.objects.filter(Q(deleting_at__lt=now - least) | Q(deleting_at__gt=now + clock.STEP))
-    return list(rows.order_by("deleting_at").values_list("name", flat=True))
+    return [name for (name,) in _TERMINATING.values(before=now - least, after=now + clock.STEP)]
+
+
+def _terminating(param: Param) -> QuerySet[Namespace, Any]:
+    began = Q(deleting_at__lt=param("before", TIME)) | Q(deleting_at__gt=param("after", TIME))
+    return Namespace.objects.filter(began).order_by("deleting_at").values_list("name")
+
+
+_TERMINATING = prepared.Rows(_terminating)
 
 
 @transaction.atomic

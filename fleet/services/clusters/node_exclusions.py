@@ -27,7 +27,8 @@ from fleet.core.node_exclusions import (
     most_excluded,
     most_with_problems,
 )
-from fleet.db import isolation
+from fleet.db import isolation, prepared
+from fleet.db.prepared import TIME, Param
 from fleet.errors import NotFound, invalid
 from fleet.models import Cluster, Node, NodeExclusion
 from fleet.services.clusters import clusters
@@ -202,22 +203,39 @@ def settle(now: datetime) -> None:
     """
     believed = _believed()
     _exclude_with_problems(believed, now)
-    step = Q(until__lte=now) | Q(since__gt=now)
-    due = list(in_force().filter(step).select_related("cluster").order_by("until")[:_BATCH])
-    isolation.each("node_exclusions.settle", due, partial(_settle, believed=believed, now=now), now)
+    settle_one = partial(_settle, believed=believed, now=now)
+    isolation.each("node_exclusions.settle", _DUE.objects(now=now), settle_one, now)
     old = now - timedelta(seconds=settings.CONVOY_NODE_EXCLUSIONS.memory_s)
+    if _ANY_LONG_AGO.values(now=now, old=old):
+        _long_ago(now, old).delete()
+
+
+def _due(param: Param) -> QuerySet[NodeExclusion]:
+    step = Q(until__lte=param("now", TIME)) | Q(since__gt=param("now", TIME))
+    return in_force().filter(step).select_related("cluster").order_by("until")[:_BATCH]
+
+
+def _long_ago(now: Any, old: Any) -> QuerySet[NodeExclusion]:
     ended = NodeExclusion.objects.filter(ended_at__lt=old, fault_at__lt=old)
-    ended.filter(Q(allowed_until=None) | Q(allowed_until__lt=now)).delete()
+    return ended.filter(Q(allowed_until=None) | Q(allowed_until__lt=now))
+
+
+_DUE = prepared.Rows(_due)
+_ANY_LONG_AGO = prepared.Rows(
+    lambda param: _long_ago(param("now", TIME), param("old", TIME)).order_by().values_list("pk")[:1]
+)
 
 
 def _believed() -> set[int]:
     """The clusters whose nodes are believed when they say that they are faulty: most of the others say no such thing."""
-    faulty = Node.objects.exclude(problem="").order_by()
-    if not (clusters_of := set(faulty.values_list("cluster", flat=True).distinct())):
+    if not (clusters_of := {cluster for (cluster,) in _FAULTY.values()}):
         return set()
     counted = Node.objects.filter(cluster__in=clusters_of).order_by().values_list("cluster")
     counts = counted.annotate(Count("pk"), with_problem=Count("pk", filter=~Q(problem="")))
     return {pk for pk, nodes, with_problem in counts if with_problem <= most_with_problems(nodes)}
+
+
+_FAULTY = prepared.Rows(lambda _: Node.objects.exclude(problem="").order_by().values_list("cluster").distinct())
 
 
 def _exclude_with_problems(believed: set[int], now: datetime) -> None:
@@ -238,7 +256,10 @@ def _exclude_for_problem(node: Node, now: datetime) -> None:
 
 def unordered() -> list[NodeExclusion]:
     """Exclusions that began or ended and that no copy was ordered to follow yet."""
-    return list(NodeExclusion.objects.filter(is_ordered=False).order_by("pk")[:_BATCH])
+    return _UNORDERED.objects()
+
+
+_UNORDERED = prepared.Rows(lambda _: NodeExclusion.objects.filter(is_ordered=False).order_by("pk")[:_BATCH])
 
 
 def mark_ordered(exclusion: NodeExclusion) -> None:
@@ -249,7 +270,10 @@ def mark_ordered(exclusion: NodeExclusion) -> None:
 
 def exist() -> bool:
     """Whether some lease will end by the clock."""
-    return in_force().exists()
+    return bool(_ANY_IN_FORCE.values())
+
+
+_ANY_IN_FORCE = prepared.Rows(lambda _: in_force().order_by().values_list("pk")[:1])
 
 
 @transaction.atomic

@@ -12,12 +12,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from structlog import get_logger
 
 from fleet.changes import events
 from fleet.core.members import pod_details
-from fleet.db import clock
+from fleet.db import clock, prepared
+from fleet.db.prepared import TIME, Param
 from fleet.member.errors import MemberAway, MemberError
 from fleet.models import Cluster, Pod
 from fleet.services.members import impersonation, member_clients, pod_logs
@@ -48,7 +49,11 @@ PodFinding = tuple[PodEnd, Finding]
 
 def run(job_uid: UUID, number: int, now: datetime) -> bool:
     """Diagnoses one attempt if its logs are to be read, and no other worker reads them. Returns whether it did."""
-    attempt = Attempt.objects.filter(_is_due(now), job__uid=job_uid, number=number).select_related("job").first()
+    attempt = (
+        Attempt.objects.filter(_is_due(**_times_of_due(now)), job__uid=job_uid, number=number)
+        .select_related("job")
+        .first()
+    )
     if attempt is None or not _places.acquire(blocking=False):
         return False
     try:
@@ -59,14 +64,25 @@ def run(job_uid: UUID, number: int, now: datetime) -> bool:
 
 def request_due(now: datetime) -> None:
     """Enqueues attempts whose task was lost or found no place."""
-    due = Attempt.objects.filter(_is_due(now)).order_by("log_due_at")
-    for uid, number in due.values_list("job__uid", "number")[:_BATCH]:
+    for uid, number in _DUE.values(**_times_of_due(now)):
         events.enqueue("jobs.diagnose", str(uid), number)
 
 
-def _is_due(now: datetime) -> Q:
+def _is_due(now: Any, beyond: Any) -> Q:
+    return Q(log_due_at__lte=now) | Q(log_due_at__gt=beyond)
+
+
+def _times_of_due(now: datetime) -> dict[str, datetime]:
     """A time beyond any wait is from before the clock was set back."""
-    return Q(log_due_at__lte=now) | Q(log_due_at__gt=now + _LONGEST_WAIT + clock.STEP)
+    return {"now": now, "beyond": now + _LONGEST_WAIT + clock.STEP}
+
+
+def _due(param: Param) -> QuerySet[Attempt, Any]:
+    due = Attempt.objects.filter(_is_due(param("now", TIME), param("beyond", TIME))).order_by("log_due_at")
+    return due.values_list("job__uid", "number")[:_BATCH]
+
+
+_DUE = prepared.Rows(_due)
 
 
 def _claim(attempt: Attempt, now: datetime) -> bool:

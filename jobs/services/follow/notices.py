@@ -248,9 +248,15 @@ def unsettled() -> QuerySet[Notice]:
 
 def settle(now: datetime, uids: Iterable[UUID] | None = None) -> int:
     """Does what follows from notices, for all jobs or these; returns how many have changed."""
-    rows = unsettled() if uids is None else unsettled().filter(job__uid__in=list(uids))
-    jobs = Job.objects.filter(pk__in=rows.order_by().values("job_id"), deleting_at__isnull=True)
+    jobs = _TO_SETTLE.objects() if uids is None else _jobs_of(unsettled().filter(job__uid__in=list(uids)))
     return sum(isolation.each("notices.settle", jobs, lambda job: _settle(job, now), now))
+
+
+def _jobs_of(rows: QuerySet[Notice]) -> QuerySet[Job]:
+    return Job.objects.filter(pk__in=rows.order_by().values("job_id"), deleting_at__isnull=True)
+
+
+_TO_SETTLE = prepared.Rows(lambda _: _jobs_of(unsettled()))
 
 
 @transaction.atomic

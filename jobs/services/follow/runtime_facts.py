@@ -13,11 +13,12 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from structlog import get_logger
 
 from fleet.changes import events
-from fleet.db import bulk, clock
+from fleet.db import bulk, clock, prepared
+from fleet.db.prepared import TIME, Param
 from fleet.member.errors import MemberAway, MemberError
 from fleet.models import Cluster, Event, Pod
 from fleet.services.members import impersonation, member_clients, pod_logs
@@ -47,7 +48,11 @@ _places = BoundedSemaphore(_AT_ONCE)
 
 def run(job_uid: UUID, number: int, now: datetime) -> bool:
     """Reads what one attempt says, if it is due and no other worker does. Returns whether it did."""
-    attempt = Attempt.objects.filter(_is_due(now), job__uid=job_uid, number=number).select_related("job").first()
+    attempt = (
+        Attempt.objects.filter(_is_due(**_times_of_due(now)), job__uid=job_uid, number=number)
+        .select_related("job")
+        .first()
+    )
     if attempt is None or not _places.acquire(blocking=False):
         return False
     try:
@@ -58,8 +63,7 @@ def run(job_uid: UUID, number: int, now: datetime) -> bool:
 
 def request_due(now: datetime) -> None:
     """Enqueues attempts that are due, and those whose task was lost or found no place."""
-    due = Attempt.objects.filter(_is_due(now)).order_by("facts_due_at")
-    for uid, number in due.values_list("job__uid", "number")[:_BATCH]:
+    for uid, number in _DUE.values(**_times_of_due(now)):
         events.enqueue("jobs.read_runtime", str(uid), number)
 
 
@@ -79,9 +83,21 @@ def hurry(jobs: Mapping[UUID, Job], changed: Collection[tuple[UUID, int]], now: 
             events.enqueue("jobs.read_runtime", str(uid), number)
 
 
-def _is_due(now: datetime) -> Q:
+def _is_due(now: Any, beyond: Any) -> Q:
+    return Q(facts_due_at__lte=now) | Q(facts_due_at__gt=beyond)
+
+
+def _times_of_due(now: datetime) -> dict[str, datetime]:
     """A time beyond any pause is from before the clock was set back."""
-    return Q(facts_due_at__lte=now) | Q(facts_due_at__gt=now + _LONGEST + clock.STEP)
+    return {"now": now, "beyond": now + _LONGEST + clock.STEP}
+
+
+def _due(param: Param) -> QuerySet[Attempt, Any]:
+    due = Attempt.objects.filter(_is_due(param("now", TIME), param("beyond", TIME))).order_by("facts_due_at")
+    return due.values_list("job__uid", "number")[:_BATCH]
+
+
+_DUE = prepared.Rows(_due)
 
 
 def _read(attempt: Attempt, now: datetime) -> bool:

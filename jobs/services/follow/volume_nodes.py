@@ -10,11 +10,12 @@ from datetime import datetime, timedelta
 from threading import BoundedSemaphore
 from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from structlog import get_logger
 
 from fleet.changes import events
-from fleet.db import clock
+from fleet.db import clock, prepared
+from fleet.db.prepared import TIME, Param
 from fleet.kube.resources import VOLUME_CLAIMS, VOLUMES
 from fleet.member.errors import MemberError, MemberMissing
 from fleet.models import Cluster
@@ -35,12 +36,25 @@ _places = BoundedSemaphore(_AT_ONCE)
 
 def request_due(now: datetime) -> None:
     """What is not known yet comes first."""
-    due = _due(now).order_by(F("read_due_at").asc(nulls_first=True)).values_list("pk", flat=True)
-    unknown = list(due.filter(node_terms__isnull=True)[:_BATCH])
-    namespaces = snapshot.waiting_jobs().order_by().values("namespace")
-    known = due.filter(node_terms__isnull=False, namespace__in=namespaces)
-    for pk in [*unknown, *known[: _BATCH - len(unknown)]]:
+    times = _times_of_due(now)
+    for (pk,) in [*_UNKNOWN.values(**times), *_KNOWN.values(**times)][:_BATCH]:
         events.enqueue("jobs.read_volume", pk)
+
+
+def _in_turn(param: Param) -> QuerySet[ClaimLocation]:
+    return _due(param("now", TIME), param("beyond", TIME)).order_by(F("read_due_at").asc(nulls_first=True))
+
+
+def _unknown(param: Param) -> QuerySet[ClaimLocation, Any]:
+    return _in_turn(param).filter(node_terms__isnull=True).values_list("pk")[:_BATCH]
+
+
+def _known(param: Param) -> QuerySet[ClaimLocation, Any]:
+    namespaces = snapshot.waiting_jobs().order_by().values("namespace")
+    return _in_turn(param).filter(node_terms__isnull=False, namespace__in=namespaces).values_list("pk")[:_BATCH]
+
+
+_UNKNOWN, _KNOWN = prepared.Rows(_unknown), prepared.Rows(_known)
 
 
 def read(pk: int, now: datetime) -> bool:
@@ -54,7 +68,7 @@ def read(pk: int, now: datetime) -> bool:
 
 
 def _read(pk: int, now: datetime) -> bool:
-    location = _due(now).filter(pk=pk).select_related("cluster").first()
+    location = _due(**_times_of_due(now)).filter(pk=pk).select_related("cluster").first()
     if location is None or not _postpone(location, now):
         return False
     try:
@@ -76,9 +90,13 @@ def _claim(location: ClaimLocation) -> dict[str, Any] | None:
         return None
 
 
-def _due(now: datetime) -> Any:
+def _times_of_due(now: datetime) -> dict[str, datetime]:
     """A time beyond any wait is from before the clock was set back."""
-    is_due = Q(read_due_at=None) | Q(read_due_at__lte=now) | Q(read_due_at__gt=now + _LATEST + clock.STEP)
+    return {"now": now, "beyond": now + _LATEST + clock.STEP}
+
+
+def _due(now: Any, beyond: Any) -> QuerySet[ClaimLocation]:
+    is_due = Q(read_due_at=None) | Q(read_due_at__lte=now) | Q(read_due_at__gt=beyond)
     return ClaimLocation.objects.filter(is_due, cluster__state=Cluster.State.READY)
 
 

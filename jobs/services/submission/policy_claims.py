@@ -5,27 +5,39 @@ from datetime import datetime
 from functools import partial
 
 from django.db import transaction
+from django.db.models import QuerySet
 
-from fleet.db import isolation
+from fleet.db import isolation, prepared
 from jobs import snapshot
 from jobs.core.policies import propagation as policies
 from jobs.events import announce_jobs
 from jobs.models import Job, Policy
 
 
-@transaction.atomic
 def claim_unclaimed(now: datetime) -> None:
     """Gives every job without a policy the one that claims it, if there is one now. Locked rows are left to the sweep.
 
     Placed jobs too: a policy that is deleted and applied anew must not strip them of failover and tolerations.
     """
+    if _ANY_UNCLAIMED.values():
+        _claim_unclaimed(now)
+
+
+def _unclaimed() -> QuerySet[Job]:
+    live = Job.objects.exclude(state__in=Job.FINISHED).filter(deleting_at__isnull=True)
+    return live.filter(policy__isnull=True).order_by("pk")
+
+
+_ANY_UNCLAIMED = prepared.Rows(lambda _: _unclaimed().order_by().values_list("pk")[:1])
+
+
+@transaction.atomic
+def _claim_unclaimed(now: datetime) -> None:
     known = load_candidates()
     if not known:
         return
-    live = Job.objects.exclude(state__in=Job.FINISHED).filter(deleting_at__isnull=True)
-    unclaimed = live.filter(policy__isnull=True).order_by("pk")
     claimed = []
-    for job in unclaimed.defer("manifest", "reason", "status").select_for_update(no_key=True, skip_locked=True):
+    for job in _unclaimed().defer("manifest", "reason", "status").select_for_update(no_key=True, skip_locked=True):
         [job.policy] = isolation.each("policy_claims", [job], partial(select_policy, known), now, savepoint=False) or [
             None
         ]

@@ -19,7 +19,7 @@ from django.db import transaction
 from structlog import get_logger
 
 from fleet.changes import events
-from fleet.db import clock, isolation
+from fleet.db import clock, isolation, prepared
 from fleet.models import Cluster, Pod
 from jobs import metrics, snapshot
 from jobs.core.admission.plans import Waits
@@ -264,9 +264,11 @@ def _begin_eviction(job: Job, reclaim: dict[str, Any], now: datetime) -> datetim
 
 def advance(now: datetime, uids: Iterable[UUID] | None = None) -> int:
     """Takes all evictions, or those of these jobs, one step further; returns how many have ended with the job requeued."""
-    evicting = snapshot.leaving_jobs()
-    rows = evicting if uids is None else evicting.filter(uid__in=list(uids))
+    rows = _LEAVING.objects() if uids is None else snapshot.leaving_jobs().filter(uid__in=list(uids))
     return sum(isolation.each("preemption.advance", rows, lambda job: _advance(job, now), now))
+
+
+_LEAVING = prepared.Rows(lambda _: snapshot.leaving_jobs())
 
 
 @transaction.atomic

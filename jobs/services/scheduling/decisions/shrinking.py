@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import transaction
 
 from fleet.changes import events
-from fleet.db import isolation
+from fleet.db import isolation, prepared
 from jobs import metrics, snapshot
 from jobs.core.failover.lifecycle import grace_s
 from jobs.core.preemption.planner import Eviction
@@ -75,8 +75,10 @@ def until(job: Job) -> datetime:
 
 def settle(now: datetime) -> int:
     """Drops the records whose preemptor has had its time; returns how many jobs had one."""
-    jobs = snapshot.shrinking_jobs()
-    return sum(isolation.each("shrinking.settle", jobs, lambda job: _settle(job.pk, now), now))
+    return sum(isolation.each("shrinking.settle", _SHRINKING.objects(), lambda job: _settle(job.pk, now), now))
+
+
+_SHRINKING = prepared.Rows(lambda _: snapshot.shrinking_jobs())
 
 
 @transaction.atomic

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce, NullIf
 
+from fleet.db import prepared
 from jobs import snapshot
 from jobs.models import Attempt, DeletedUse
 from jobs.services.lifecycle import cycle_requests
@@ -37,7 +38,7 @@ def review(now: datetime) -> int:
     """Brings the queues up to date whose budget is spent, or is not any more; returns how many changed."""
     tree, version = snapshot.tree_in_force()
     stated = {node.path for node in tree.nodes if node.attributes.time.budget is not None} if tree else set()
-    if not stated and not Queue.objects.filter(spent__isnull=False).exists():
+    if not stated and not _ANY_SPENT.values():
         return 0
     if _last and _last[-1][0] == version and timedelta() <= now - _last[-1][1] < _last[-1][2]:
         return 0
@@ -54,6 +55,9 @@ def exist() -> bool:
     """Whether a budget may be spent or renewed by the clock alone."""
     tree, _ = snapshot.tree_in_force()
     return any(node.attributes.time.budget is not None for node in (tree.nodes if tree else ()))
+
+
+_ANY_SPENT = prepared.Rows(lambda _: Queue.objects.filter(spent__isnull=False).order_by().values_list("pk")[:1])
 
 
 def _concerned(paths: set[str]) -> list[Queue]:
