@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.db.models.sql.compiler import SQLCompiler
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -70,6 +71,20 @@ def test_a_pass_that_would_find_nothing_asks_for_the_version_of_the_journal_only
     with CaptureQueriesContext(connection) as captured:
         assert not quiet.run(NOW + TICK)
     assert len(captured) == 1
+
+
+def test_a_pass_without_anything_due_asks_few_questions_and_composes_none_of_them_anew(running, monkeypatch):
+    for number in range(2):
+        sweep.run(NOW + number * TICK)
+    composed = []
+    as_sql = SQLCompiler.as_sql
+    monkeypatch.setattr(
+        SQLCompiler, "as_sql", lambda self, *args, **more: composed.append(self) or as_sql(self, *args, **more)
+    )
+    with CaptureQueriesContext(connection) as captured:
+        sweep.run(NOW + 2 * TICK)
+    assert len(captured) <= 60
+    assert [str(compiler.query) for compiler in composed] == []
 
 
 def test_an_empty_fleet_is_left_alone_too():
