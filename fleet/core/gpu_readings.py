@@ -4,20 +4,25 @@ The text is anybody's who can start a pod with the exporter's labels: only known
 in bounds; everything else is left out, and nothing raises. Knows no cluster and no job.
 """
 
+import io
 import math
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
-
-from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.samples import Sample
 
 MOST_GPUS = 128
 """Of one node, instances of divided GPUs included."""
 _LONGEST_LINE, _LONGEST_LABEL = 4096, 253
 _MOST_LINES = 8 * MOST_GPUS
+_MOST_BYTES = 2**19
 """Of the known metrics."""
+_SAMPLE = re.compile(
+    r'\w+\{(?P<labels>(?:[^"{}]|"(?:[^"\\]|\\.)*")*)\}\s+(?P<value>[0-9.eEinfaNIF+-]+)(?:\s+-?\d+)?\s*', re.DOTALL
+)
+_LABEL = re.compile(r'([a-zA-Z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _MIB = 2.0**24
 _FIELDS: Mapping[str, tuple[str, float, float]] = {
     "DCGM_FI_DEV_GPU_UTIL": ("utilization", 1.0, 100.0),
@@ -67,39 +72,49 @@ class Reading:
         return self.namespace, self.pod
 
 
-def parse(text: bytes) -> list[Reading]:
-    """The GPUs in the order of their index; empty if the text has none."""
+def parse(text: bytes, is_over: Callable[[], bool] = lambda: False) -> list[Reading]:
+    """The GPUs in the order of their index; empty if the text has none. Ends early when ``is_over``."""
     values: dict[str, dict[str, float]] = {}
     identities: dict[str, dict[str, str]] = {}
-    for sample in _samples(text):
-        name, factor, greatest = _FIELDS[sample.name]
-        gpu = _gpu(sample.labels)
-        value = sample.value * factor
+    for metric, labels, number in _samples(text, is_over):
+        name, factor, greatest = _FIELDS[metric]
+        gpu, value = _gpu(labels), number * factor
         if not gpu or (gpu not in values and len(values) >= MOST_GPUS):
             continue
         known = values.setdefault(gpu, {})
         if math.isfinite(value) and 0 <= value <= greatest:
             known.setdefault(name, round(value, 1))
         identity = identities.setdefault(gpu, {})
-        identity.update({key: text for key, text in _identity(sample.labels) if text and not identity.get(key)})
+        identity.update({key: text for key, text in _identity(labels) if text and not identity.get(key)})
     return [_reading(gpu, values[gpu], identities[gpu]) for gpu in sorted(values, key=_order)]
 
 
-def _samples(text: bytes) -> Iterator[Sample]:
-    """The samples of known metrics that can be read."""
-    count = 0
-    for line in text.splitlines():
+def _samples(text: bytes, is_over: Callable[[], bool]) -> Iterator[tuple[str, dict[str, str], float]]:
+    """Name, labels and value of known metrics that can be read, in time that grows with the text and no faster."""
+    count, length = 0, 0
+    for line in io.BytesIO(text):
         name = line.partition(b"{")[0].decode("latin-1")
         if name not in _FIELDS or len(line) > _LONGEST_LINE:
             continue
-        count += 1
-        if count > _MOST_LINES:
+        count, length = count + 1, length + len(line)
+        if count > _MOST_LINES or length > _MOST_BYTES or is_over():
             return
-        try:
-            families = list(text_string_to_metric_families(line.decode("utf-8", "replace")))
-        except (ValueError, IndexError):
-            continue
-        yield from (sample for family in families for sample in family.samples if sample.name == name)
+        sample = _SAMPLE.fullmatch(line.decode("utf-8", "replace"))
+        value = None if sample is None else _number(sample["value"])
+        if sample is not None and value is not None:
+            labels = {key: _ESCAPED.sub(_unescaped, quoted) for key, quoted in _LABEL.findall(sample["labels"])}
+            yield name, labels, value
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return "\n" if match[1] == "n" else match[1]
 
 
 def _gpu(labels: Mapping[str, str]) -> str:

@@ -17,6 +17,9 @@ class GpuScrape(models.Model):
     message = models.CharField(max_length=300, blank=True)
     """Why not all of them were read; empty: all were."""
 
+    failed = models.JSONField(default=dict, db_default={})
+    """Nodes whose exporters did not answer last, and when they were asked, in seconds since the epoch."""
+
     def __str__(self) -> str:
         return f"GPU readings of cluster {self.cluster_id}"
 

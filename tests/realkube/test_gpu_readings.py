@@ -15,7 +15,7 @@ from fleet.member.client import MemberClient
 from fleet.models import Cluster, GpuScrape, NodeReading
 from fleet.services.gpus import scraping
 from simulator.node.gpu_exporters import NAME, NAMESPACE
-from tests.fleet.services.gpus.builders import read
+from tests.fleet.services.gpus.builders import be_unhurried, read
 from tests.realkube.builders import RealWorld
 from tests.realkube.control_plane import needs_realkube
 from tests.simulator.casting import until
@@ -55,6 +55,7 @@ def exporter(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         pytest.skip("this machine has no address but loopback, which API servers do not pass requests on to")
     server = ThreadingHTTPServer((address, 0), Exporter)
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    be_unhurried(monkeypatch)
     monkeypatch.setattr(scraping, "PORT", server.server_address[1])
     yield address
     server.shutdown()

@@ -77,6 +77,32 @@ def test_a_line_that_cannot_be_read_leaves_the_others_alone() -> None:
     assert [each.gpu for each in parse(text)] == ["1"]
 
 
+def test_values_and_labels_are_read_as_prometheus_reads_them() -> None:
+    labels = '{gpu="0", pod="a\\\\b\\"c}d{e",modelName="x=\\"1\\",y",}'
+    for value, expected in (
+        ("5", 5),
+        ("5e0 1700000000000", 5),
+        ("+5.04", 5),
+        ("1" * 400, None),
+        ("+Inf", None),
+        ("0x5", None),
+    ):
+        text = f"DCGM_FI_DEV_GPU_UTIL{labels} {value}\r\n"
+        for reading in parse(text.encode()):
+            assert (reading.pod, reading.model, reading.utilization) == ('a\\b"c}d{e', 'x="1",y', expected)
+        assert len(parse(text.encode())) == (0 if value == "0x5" else 1)
+
+
+def test_it_reads_so_much_text_and_stops_when_there_is_no_time_left() -> None:
+    pod = ',x="' + "y" * 3000 + '"'
+    text = "".join(line("DCGM_FI_DEV_GPU_UTIL", 1, gpu, pod) for gpu in range(MOST_GPUS * 3)).encode()
+    assert len(parse(text)) == MOST_GPUS
+    same = (line("DCGM_FI_DEV_GPU_UTIL", 1, 0, pod) * 300).encode()
+    assert [each.gpu for each in parse(same + line("DCGM_FI_DEV_GPU_UTIL", 1, 1).encode())] == ["0"]
+    left = iter([False, False, True])
+    assert [each.gpu for each in parse(text, is_over=lambda: next(left))] == ["0", "1"]
+
+
 def test_it_reads_so_many_gpus_and_no_more_labels_than_it_keeps() -> None:
     text = "".join(line("DCGM_FI_DEV_GPU_UTIL", 1, gpu) for gpu in range(3000)).encode()
     assert len(parse(text)) == MOST_GPUS

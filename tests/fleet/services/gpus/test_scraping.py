@@ -14,11 +14,17 @@ from fleet.member.errors import MemberAway
 from fleet.models import Cluster, GpuHour, GpuScrape, NodeReading
 from fleet.services.gpus import scraping, storing
 from simulator.apiserver import gpu_metrics
-from tests.fleet.services.gpus.builders import add_exporter, add_gpu_node, read
+from tests.fleet.services.gpus.builders import add_exporter, add_gpu_node, be_unhurried, read
 from tests.support.members import add_pod, api, delete_pod, join, requests_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch):
+    """On a busy machine an answer may take longer than it should."""
+    be_unhurried(monkeypatch)
 
 
 def gpus(node: str = "n1") -> list[gpu_readings.Reading]:
@@ -48,7 +54,7 @@ def test_it_knows_what_each_gpu_does_and_which_pod_has_it(north):
     assert (state.read_at, state.exporters, state.answered, state.message) == (now, 1, 1, "")
 
 
-def test_it_asks_each_exporter_once_in_an_interval_and_keeps_each_minute(north):
+def test_it_asks_each_exporter_once_in_an_interval_and_keeps_each_minute(north, settings):
     join(north)
     for node in ("n1", "n2"):
         add_gpu_node(north, node)
@@ -56,7 +62,8 @@ def test_it_asks_each_exporter_once_in_an_interval_and_keeps_each_minute(north):
     start = timezone.now().replace(minute=0)
     before = requests_of("north")
     assert [read(start + seconds * timedelta(seconds=1)) for seconds in (0, 10, 20, 50, 60)] == [1, 0, 0, 0, 1]
-    assert requests_of("north") - before == 2 * (2 + len(scraping.SELECTORS))
+    lists = len(settings.CONVOY_GPU_EXPORTER_NAMESPACES) * len(scraping.SELECTORS)
+    assert requests_of("north") - before == 2 * (2 + lists)
     kept = GpuHour.objects.get(node="n1").minutes
     assert sorted(kept["0"]) == ["0", "1"] and all(value > 80 for value in kept["0"].values())
     assert kept["1"] == {"0": 0, "1": 0}
