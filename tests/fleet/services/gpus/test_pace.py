@@ -30,9 +30,8 @@ def unhurried(monkeypatch):
 
 def again(row: Cluster) -> Cluster:
     """One more member, with the same server."""
-    return Cluster.objects.create(
-        name="south", server=row.server, access=row.access, state=row.state, state_since=START
-    )
+    fields = {"server": row.server, "access": row.access, "state": row.state}
+    return Cluster.objects.create(name="south", **fields, state_since=START, joined_at=START)
 
 
 def nodes() -> set[str]:
