@@ -41,8 +41,8 @@ class IdleJobs:
 def find(namespaces: Namespaces, now: datetime) -> IdleJobs:
     """Of the jobs that the reader may see, what wastes most first."""
     least = timedelta(seconds=settings.CONVOY_GPUS.idle_s)
-    rows = usage.fresh(now).filter(idle_since__lte=now - least)
-    uses = [use for use in usage.join(rows) if gpu_readings.idle_for(use.reading, use.at) >= least]
+    rows = usage.of_namespaces(usage.fresh(now).filter(idle_since__lte=now - least), namespaces)
+    uses = [use for use in usage.join(rows, namespaces) if gpu_readings.idle_for(use.reading, use.at) >= least]
     jobs: dict[UUID, IdleJob] = {}
     for use in usage.with_jobs(uses, namespaces):
         if use.job is None or use.job.state != RUNNING:

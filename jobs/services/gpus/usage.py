@@ -5,12 +5,12 @@ than `storing.freshness` says nothing of now, and is left out.
 """
 
 from collections import defaultdict
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from fleet.core import gpu_readings
 from fleet.core.gpu_readings import Reading
@@ -26,7 +26,7 @@ STEPS = (1, 5, 15, 60)
 MOST_VALUES = 20_000
 MOST_GPUS = 64
 """Of one job, over time."""
-Namespaces = Container[str] | None
+Namespaces = Collection[str] | None
 """Those whose jobs may be named; None: all."""
 
 
@@ -142,7 +142,7 @@ def of_cluster(cluster: Cluster, namespaces: Namespaces, now: datetime) -> list[
 def of_jobs(namespaces: Namespaces, now: datetime) -> list[JobUse]:
     """The jobs that have GPUs of which a reading is known, by namespace and name."""
     uses: dict[UUID, JobUse] = {}
-    for use in with_jobs(join(fresh(now)), namespaces):
+    for use in with_jobs(join(of_namespaces(fresh(now), namespaces), namespaces), namespaces):
         if use.job is not None:
             uses.setdefault(use.job.uid, JobUse(use.job)).add(use.reading)
     return sorted(uses.values(), key=lambda use: (use.job.namespace, use.job.name))
@@ -157,10 +157,18 @@ def of_job(job: Job, now: datetime) -> list[GpuUse]:
     return sorted(uses, key=lambda use: (use.pod.role, use.pod.index, use.node) if use.pod else ("", 0, ""))
 
 
-def join(rows: QuerySet[NodeReading]) -> list[GpuUse]:
-    """Every GPU of the nodes, with the pod of a job that has it; in two queries."""
+def of_namespaces(rows: QuerySet[NodeReading], namespaces: Namespaces) -> QuerySet[NodeReading]:
+    """Those of nodes on which pods of these namespaces are."""
+    if namespaces is None:
+        return rows
+    pods = Pod.objects.filter(namespace__in=namespaces, phase__in=snapshot.LIVE).order_by()
+    return rows.filter(Exists(pods.filter(cluster=OuterRef("cluster"), node=OuterRef("node"))))
+
+
+def join(rows: QuerySet[NodeReading], namespaces: Namespaces = None) -> list[GpuUse]:
+    """Every GPU of the nodes, with the pod of a job of these namespaces that has it; in two queries."""
     readings = list(rows.select_related("cluster").defer("cluster__access"))
-    pods = _pods(readings)
+    pods = _pods(readings, namespaces)
     uses = []
     for row in readings:
         for reading in gpu_readings.loaded(row.gpus):
@@ -169,9 +177,11 @@ def join(rows: QuerySet[NodeReading]) -> list[GpuUse]:
     return uses
 
 
-def _pods(readings: Iterable[NodeReading]) -> dict[tuple[int, str, str, str], PodOfJob]:
+def _pods(readings: Iterable[NodeReading], namespaces: Namespaces) -> dict[tuple[int, str, str, str], PodOfJob]:
     clusters, nodes = {row.cluster_id for row in readings}, {row.node for row in readings}
     rows = Pod.objects.filter(cluster__in=clusters, phase__in=snapshot.LIVE).exclude(node="").order_by()
+    if namespaces is not None:
+        rows = rows.filter(namespace__in=namespaces)
     if len(nodes) < 100:
         rows = rows.filter(node__in=nodes)
     fields = ("cluster_id", "node", "namespace", "name", "job_uid", "role", "index", "started_at")
@@ -224,7 +234,9 @@ def _mean(values: dict[int, float], begin: int, step: int) -> float | None:
 
 def _minutes(uses: list[GpuUse], begin: int) -> dict[tuple[str, str, str], dict[int, float]]:
     """Percent by minute since the epoch, of each GPU."""
-    wanted = {(use.cluster, use.node) for use in uses}
+    wanted: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for use in uses:
+        wanted[use.cluster, use.node].add(use.reading.gpu)
     rows = GpuHour.objects.filter(
         cluster__name__in={cluster for cluster, _ in wanted},
         node__in={node for _, node in wanted},
@@ -232,7 +244,7 @@ def _minutes(uses: list[GpuUse], begin: int) -> dict[tuple[str, str, str], dict[
     )
     minutes: dict[tuple[str, str, str], dict[int, float]] = defaultdict(dict)
     for cluster, node, hour, gpus in rows.values_list("cluster__name", "node", "hour", "minutes"):
-        if (cluster, node) in wanted:
-            for gpu, values in gpus.items():
-                minutes[cluster, node, gpu] |= {hour // MINUTE + int(minute): value for minute, value in values.items()}
+        for gpu in wanted.get((cluster, node), set()) & gpus.keys():
+            values = gpus[gpu].items()
+            minutes[cluster, node, gpu].update((hour // MINUTE + int(minute), value) for minute, value in values)
     return minutes

@@ -117,6 +117,24 @@ def test_a_job_shows_its_gpus_over_time_since_its_pods_started(as_admin, llama):
     assert line["values"][-3:] == [80, 90, 100] and set(line["values"][:-3]) == {None}
 
 
+def test_only_nodes_with_pods_of_the_readers_namespaces_are_read(llama):
+    for number in range(3):
+        measure(llama.cluster, gpu(0, 1, pod="x"), at=NOW, node=f"other{number}")
+    measure(llama.cluster, gpu(0, 1))
+    assert [row.node for row in usage.of_namespaces(usage.fresh(NOW), frozenset({"vision"}))] == ["node"]
+    assert usage.of_namespaces(usage.fresh(NOW), frozenset({"speech"})).count() == 0
+    assert usage.of_namespaces(usage.fresh(NOW), None).count() == 4
+    assert [use.job.name for use in usage.of_jobs(frozenset({"vision"}), NOW)] == ["llama"]
+    [use] = usage.join(usage.fresh(NOW).filter(node="node"), frozenset({"speech"}))
+    assert use.pod is None
+
+
+def test_a_history_takes_only_the_gpus_that_are_asked_for(llama):
+    measure(llama.cluster, gpu(0, 1), gpu(1, 2))
+    use = usage.GpuUse("north", "node", NOW, gpu(1, 2), usage.PodOfJob(llama.uid, "v", "p", "w", 0, NOW - HOUR))
+    assert list(usage._minutes([use], 0)) == [("north", "node", "1")]
+
+
 def test_longer_histories_have_longer_steps(llama):
     use = usage.GpuUse("north", "node", NOW, gpu(0, 1), usage.PodOfJob(llama.uid, "v", "p", "w", 0, NOW - 200 * HOUR))
     history = usage.history([use] * 70, NOW, 72 * HOUR)
