@@ -67,5 +67,14 @@ def test_it_asks_the_database_no_more_often_for_more(as_admin, llama, django_ass
         assert len(as_admin.get(PATH).json()["reclaims"]) == 20
 
 
+def test_a_notice_of_a_time_that_is_no_time_is_not_the_latest(as_admin, llama):
+    row = Notice.objects.exclude(node="").first()
+    about = {"job": row.job, "attempt": 1, "cluster_name": "north", "node": "s1", "cause": "x", "scope": "Pods"}
+    later = {"at": row.at + timedelta(days=9999), "deadline": row.at + timedelta(days=9999)}
+    Notice.objects.create(**about, **later, pod="p", notice_id="forged")
+    [reclaim] = as_admin.get(PATH).json()["reclaims"]
+    assert reclaim["cause"] == "aws-spot"
+
+
 def test_it_knows_no_cluster_that_is_not_there(as_admin):
     assert as_admin.get("/api/v1/clusters/nowhere/spot/").status_code == 404
