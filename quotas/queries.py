@@ -1,13 +1,10 @@
 """Entitlement as the doors and the scheduler read it."""
 
 from collections.abc import Iterable
-from datetime import datetime
-from typing import Any
 
 from django.db.models import Model, QuerySet
 
 from fleet.db import prepared
-from fleet.errors import invalid
 from quotas.core.trees import parsing
 from quotas.core.trees.tree import Tree
 from quotas.core.trees.window_trees import Amounts, with_amounts
@@ -53,25 +50,6 @@ def tree_now(tree: Tree) -> Tree:
 def revisions() -> QuerySet[QuotaRevision]:
     """Newest first."""
     return QuotaRevision.objects.all()
-
-
-def trees_between(begin: datetime, end: datetime, most: int) -> list[tuple[datetime, dict[str, Any] | None]]:
-    """The manifests in force in a time, each from when on, in order; None: no tree was.
-
-    A tree is in force from its own time on also where the one before it has a later time, because the clock was set back.
-    Raises `InvalidInput` where there are more changes than ``most``.
-    """
-    first = revisions().filter(at__lte=begin).first()
-    rows = revisions().filter(at__gt=begin, at__lt=end, generation__gt=first.generation if first else 0)
-    later = list(rows.order_by("generation")[: most + 1])
-    if len(later) > most:
-        raise invalid("from", f"has more than {most} changes of the quota tree until to: choose a later from")
-    trees = [(begin, first.manifest if first else None)]
-    for row in later:
-        while trees[-1][0] >= row.at:
-            trees.pop()
-        trees.append((row.at, row.manifest))
-    return trees
 
 
 def version() -> int:

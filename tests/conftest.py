@@ -20,6 +20,7 @@ from fleet.db import isolation
 from fleet.limits.buckets import Buckets
 from fleet.models import Cluster, Grant
 from fleet.services.auditing import audit, refusal_counts
+from quotas.services import past_trees
 from tests.support import emptying, examples, template
 from tests.support.fixtures import resting_worker
 from tests.support.kept import pytest_runtest_teardown
@@ -111,6 +112,12 @@ def failures_of_now_only() -> None:
 @pytest.fixture(autouse=True)
 def checks_of_now_only() -> None:
     RECENT.forget()
+
+
+@pytest.fixture(autouse=True)
+def trees_of_now_only() -> None:
+    """Generations are counted from 1 on in every test."""
+    past_trees.forget()
 
 
 @pytest.fixture

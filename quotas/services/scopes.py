@@ -6,7 +6,7 @@ A name that no user has is the product itself.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Any
 
@@ -14,15 +14,12 @@ from fleet.core.security import token_scopes
 from fleet.errors import Forbidden
 from fleet.models import Grant
 from fleet.services.authorization import access
-from quotas import queries
 from quotas.core.trees.tree import Node, Submitter, Tree
 from quotas.models import Queue, QuotaGrant, QuotaTree
-from quotas.services import edits
+from quotas.services import edits, past_trees
 
 _WHOLE = (Grant.Role.FLEET_ADMIN, Grant.Role.QUOTA_ADMIN)
 _KINDS = (QuotaTree.kind, Queue.kind)
-MOST_TREES = 500
-"""Changes of the tree that a report of a time reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,33 +83,51 @@ def visible_paths(user: Any, tree: Tree | None) -> frozenset[str] | None:
     return _visible(((leaf.path, leaf.namespaces) for leaf in tree.leaves) if tree else (), namespaces, led)
 
 
-def visible_paths_between(user: Any, begin: datetime, end: datetime) -> frozenset[str] | None:
-    """The same of the trees of a time: a path that was another team's in one of them is not visible in all of it.
+def visible_paths_between(
+    user: Any, begin: datetime, end: datetime, now: datetime, step: timedelta = timedelta(seconds=1)
+) -> frozenset[str] | None:
+    """The same of the trees of a time: a leaf that was another team's in one of them is not visible in all of it.
 
-    Who leads a node of today leads what it was since it was added, and no earlier node of its name. Raises `InvalidInput` where
-    there are too many trees.
+    Who leads a node of today leads what it was since it was added, and of an earlier node of its name the leaves that list
+    no other namespaces than those led today. Raises `InvalidInput` where there are too many trees, or they are not kept.
     """
     namespaces = access.visible_namespaces(user)
     if namespaces is None:
         return None
     tops = scope_of(user).paths or frozenset()
+    readable = frozenset(namespaces)
     added = dict(Queue.objects.filter(path__in=tops).values_list("path", "created_at"))
-    seen, hidden = set[str](), set[str]()
-    for since, manifest in queries.trees_between(begin, end, MOST_TREES):
-        nodes = dict(edits.walk(manifest or {}))
-        leaves = ((path, node.get("namespaces") or ()) for path, node in nodes.items() if not node.get("children"))
-        led = {path for path in tops if path in added and added[path] <= since}
-        visible = _visible(leaves, namespaces, led)
-        seen |= visible
-        hidden |= nodes.keys() - visible
-    return frozenset(seen - hidden)
+    today = past_trees.eras(now, now, now)[-1]
+    led_names = _names_below(tops, today) if tops else frozenset()
+    seen, foreign, inner = set[str](), set[str](), set[str]()
+    for era, leaves in past_trees.leaves(past_trees.eras(begin, end, now, step)):
+        led = {path for path in added if added[path] <= era.since or era.generation == today.generation}
+        own = {path for path, listed in leaves.items() if not listed or not readable.isdisjoint(listed)}
+        own |= {path for path in leaves if _is_within(path, led)}
+        own |= {path for path, listed in leaves.items() if _is_within(path, tops) and led_names.issuperset(listed)}
+        others = leaves.keys() - own
+        foreign |= others
+        inner |= _with_above(others) - _with_above(own)
+        seen |= {path for path in own if leaves[path] or _is_within(path, led)}
+    return _with_above(seen - foreign - inner) - foreign - (inner & seen)
+
+
+def _names_below(tops: Collection[str], era: past_trees.Era) -> frozenset[str]:
+    """The namespaces that the tree of an era lists below these nodes."""
+    [(_, leaves)] = past_trees.leaves([era])
+    return frozenset(name for path, listed in leaves.items() if _is_within(path, tops) for name in listed)
 
 
 def _visible(
     leaves: Iterable[tuple[str, Iterable[str]]], namespaces: Collection[str], led: Collection[str]
 ) -> frozenset[str]:
-    own = [path for path, of_leaf in leaves if not set(namespaces).isdisjoint(of_leaf) or _is_within(path, led)]
-    return frozenset(above for path in own for above in accumulate(path.split("/"), "{}/{}".format))
+    return _with_above(
+        path for path, of_leaf in leaves if not set(namespaces).isdisjoint(of_leaf) or _is_within(path, led)
+    )
+
+
+def _with_above(paths: Iterable[str]) -> frozenset[str]:
+    return frozenset(above for path in paths for above in accumulate(path.split("/"), "{}/{}".format))
 
 
 def _is_within(path: str, tops: Iterable[str]) -> bool:

@@ -54,11 +54,11 @@ class LendingView(Guarded, APIView):
     def get(self, request: Request) -> HttpResponseBase:
         """Of at most 31 days. A caller who may not read all namespaces sees the own queues by name, all others as one.
 
-        A queue is their own if it was in every tree of the time that had one of its name, whatever is in force now.
+        A queue is their own if in no tree of the time one of its name was another team's, whatever is in force now.
         """
         now = clock.now()
         period = tables.read_period(request, _DEFAULT, now)
-        visible = scopes.visible_paths_between(request.user, period.begin, min(period.end, now))
+        visible = scopes.visible_paths_between(request.user, period.begin, min(period.end, now), now)
         report = lending.read(period.begin, period.end, now, visible)
         rows = [dict(zip(_COLUMNS, (*flow, tables.hours(round(amount))), strict=True)) for flow, amount in report.flows]
         if period.as_csv:

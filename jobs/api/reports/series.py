@@ -84,7 +84,7 @@ def _visible(request: Request, query: reading.Query, now: datetime) -> Iterable[
     """Clusters and models are everybody's who reads the fleet; of teams one sees those one may read, and their queues."""
     if query.by is Dimension.QUEUE:
         begin, end = (datetime.fromtimestamp(at, UTC) for at in (query.begin, query.end))
-        return scopes.visible_paths_between(request.user, begin, min(end, now))
+        return scopes.visible_paths_between(request.user, begin, min(end, now), now, timedelta(seconds=query.step))
     return access.visible_namespaces(request.user) if query.by is Dimension.TEAM else None
 
 

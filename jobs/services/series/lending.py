@@ -13,16 +13,15 @@ from fleet.errors import invalid
 from jobs.core.explain.accounting import Span
 from jobs.services.lifecycle.accounting import usage_spans
 from jobs.services.series import periods
-from quotas import queries
 from quotas.core.accounts import lending
 from quotas.core.accounts.lending import Change, Family, Flow
 from quotas.core.trees import parsing, window_trees, windows
 from quotas.core.trees.tree import Node, Tree
-from quotas.services import scopes
+from quotas.services import past_trees
 
 LONGEST = timedelta(days=31)
 MOST_SPANS = 100_000
-MOST_TREES = scopes.MOST_TREES
+MOST_TREES = past_trees.MOST_TREES
 """Changes of the tree, and of its windows, in one answer."""
 MOST_NODES = 100_000
 """Of all these trees together."""
@@ -49,7 +48,7 @@ def read(begin: datetime, end: datetime, now: datetime, visible: Collection[str]
     spans = periods.bounded(usage_spans.of_attempts(begin, until, now), MOST_SPANS, "spans")
     bounds = periods.milliseconds(begin), periods.milliseconds(until)
     changes = [change for span in spans if span.number and span.gpus and span.leaf for change in _changes(span)]
-    eras = list(periods.bounded(_eras(begin, until), MOST_TREES, "changes of the quota tree"))
+    eras = list(periods.bounded(_eras(begin, until, now), MOST_TREES, "changes of the quota tree"))
     try:
         sums = lending.add_up(eras, changes, bounds[1], MOST_STEPS)
     except lending.TooMuchWork:
@@ -67,9 +66,9 @@ def _changes(span: Span) -> tuple[Change, Change]:
     return (span.begin, span.leaf, span.gpus), (span.end, span.leaf, -span.gpus)
 
 
-def _eras(begin: datetime, end: datetime) -> Iterator[Era]:
+def _eras(begin: datetime, end: datetime, now: datetime) -> Iterator[Era]:
     """The trees of a time, each from when on: as they were saved, and as their windows opened and closed."""
-    nodes, saved = 0, queries.trees_between(begin, end, MOST_TREES)
+    nodes, saved = 0, list(past_trees.manifests(past_trees.eras(begin, end, now)))
     for number, (since, manifest) in enumerate(saved):
         until = saved[number + 1][0] if number + 1 < len(saved) else end
         tree = parsing.parse_tree(manifest).tree if manifest else None
