@@ -59,7 +59,8 @@ def write(jobs: Sequence[Job], now: datetime) -> None:
     waiting, namespaces = {row.job_id for row in rows}, {row.namespace for row in rows}
     _refuse_too_many(namespaces)
     if _are_named([job for job in jobs if job.pk in waiting]):
-        _refuse_cycles(waiting, namespaces)
+        for namespace in sorted(namespaces):
+            _refuse_cycles(waiting, namespace)
     _settle(jobs, now)
 
 
@@ -82,10 +83,8 @@ def _refuse_too_many(namespaces: Collection[str]) -> None:
             )
 
 
-def _refuse_cycles(jobs: Collection[int], namespaces: Collection[str]) -> None:
-    if not jobs:
-        return
-    rows = _open().filter(namespace__in=namespaces).exclude(job__state__in=Job.FINISHED).order_by("job_id", "pk")
+def _refuse_cycles(jobs: Collection[int], namespace: str) -> None:
+    rows = _open().filter(namespace=namespace).exclude(job__state__in=Job.FINISHED).order_by("job_id", "pk")
     listed = rows.values_list("job_id", "job__name", "job__kind", "name", "on", "kind")
     edges = [Edge(job, name, own, Predecessor(of, On(on), kind)) for job, name, own, of, on, kind in listed]
     if cycle := core.find_cycle(edges, jobs):

@@ -4,6 +4,7 @@ from datetime import timedelta
 from itertools import permutations
 
 import pytest
+import yaml
 from django.utils import timezone
 
 from fleet.errors import InvalidInput
@@ -124,6 +125,13 @@ def test_a_success_counts_for_ever_and_a_failure_until_the_job_is_submitted_agai
     assert stands() == WAITS and "a (" not in books.job("train").reason["message"]
     ends("b")
     assert stands() == STARTS
+
+
+def test_jobs_of_the_same_names_in_two_namespaces_are_no_cycle():
+    one, two = named("a", "b"), yaml.safe_load(named("b", "a"))
+    two["metadata"]["namespace"] = "another"
+    books.apply(one, yaml.safe_dump(two))
+    assert Dependency.objects.count() == 2
 
 
 def test_it_names_the_cycle_that_a_submission_would_close_and_applies_nothing():
