@@ -1271,7 +1271,7 @@ export interface paths {
         /**
          * @description Of at most 31 days. A caller who may not read all namespaces sees the own queues by name, all others as one.
          *
-         *     A queue is their own if it was in every tree of the time that had one of its name, whatever is in force now.
+         *     A queue is their own if in no tree of the time one of its name was another team's, whatever is in force now.
          */
         get: operations["lending"];
         put?: never;
