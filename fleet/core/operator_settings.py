@@ -23,11 +23,15 @@ class Spec:
     """What it does, with its unit."""
     least: float
     most: float
+    or_off: bool = False
+    """Whether it may also be 0, which is less than the least."""
 
 
-def setting(default: float | bool, env: str, help_text: str, *, least: float = 0, most: float = math.inf) -> Any:
+def setting(
+    default: float | bool, env: str, help_text: str, *, least: float = 0, most: float = math.inf, or_off: bool = False
+) -> Any:
     """A field of a settings class, read from ``env``; its type is that of ``default``."""
-    return field(default=default, metadata={"spec": Spec(env, help_text, least, most)})
+    return field(default=default, metadata={"spec": Spec(env, help_text, least, most, or_off)})
 
 
 def read_settings(cls: type[T], environ: Mapping[str, str]) -> T:
@@ -39,7 +43,7 @@ def read_settings(cls: type[T], environ: Mapping[str, str]) -> T:
         if not text.strip():
             continue
         value = _value(text.strip(), known.default)
-        if value is None or not spec.least <= value <= spec.most:
+        if value is None or not (spec.least <= value <= spec.most or (spec.or_off and value == 0)):
             faults.append(f"{spec.env}={text!r} is not {_expected(known)}: correct it, or unset it for {known.default}")
         else:
             values[known.name] = value
@@ -87,7 +91,7 @@ def _range(known: Field[Any]) -> str:
         return "true or false"
     if math.isinf(spec.most):
         return f"from {_shown(spec.least)}"
-    return f"from {_shown(spec.least)} to {_shown(spec.most)}"
+    return f"from {_shown(spec.least)} to {_shown(spec.most)}{', or 0' if spec.or_off else ''}"
 
 
 def _shown(value: Any) -> str:

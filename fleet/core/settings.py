@@ -263,7 +263,9 @@ class GpuSettings:
         60.0,
         "CONVOY_GPU_READ_S",
         "seconds after which the dcgm-exporters of a member are read again, each with one request; 0: they are not read",
+        least=10,
         most=3600,
+        or_off=True,
     )
     keep_s: float = setting(
         3 * 86400.0,

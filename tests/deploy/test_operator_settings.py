@@ -46,6 +46,12 @@ def test_it_names_the_bad_setting_its_value_and_the_remedy(name, text, remedy):
     assert f"{name}={text!r} is not {remedy}" in str(refused.value)
 
 
+def test_gpu_readings_are_off_or_not_more_often_than_they_can_be_fresh():
+    assert [operator.read_all({"CONVOY_GPU_READ_S": text}).gpus.interval_s for text in ("0", "10")] == [0, 10]
+    with pytest.raises(ImproperlyConfigured, match="CONVOY_GPU_READ_S='4' is not a number from 10 to 3600, or 0"):
+        operator.read_all({"CONVOY_GPU_READ_S": "4"})
+
+
 def test_it_names_all_bad_settings_at_once():
     with pytest.raises(ImproperlyConfigured, match="CONVOY_MAX_ATTEMPTS.*CONVOY_DATABASE_POOL"):
         operator.read_all({"CONVOY_MAX_ATTEMPTS": "x", "CONVOY_DATABASE_POOL": "0"})
