@@ -38,17 +38,28 @@ export function cellsOf(node: MapNode, by: ColourBy): Cell[] {
   return cells;
 }
 
-/** GPU by GPU, in the order of their numbers. */
-function measuredCells({ gpus, measured = [] }: MapNode): Cell[] {
-  return Array.from({ length: gpus }, (_, i) => {
-    const gpu = measured[i];
+/** GPU by GPU, in the order of their numbers. As many may be free as the node has left: exporters do not always say who has a GPU. */
+function measuredCells(node: MapNode): Cell[] {
+  const units = unitsOf(node);
+  const idle = units.filter((gpu) => gpu?.utilization != null && gpu.id === '' && gpu.idle_since === null && gpu.utilization <= IDLE);
+  const free = new Set(idle.sort((a, b) => (a?.utilization ?? 0) - (b?.utilization ?? 0)).slice(0, freeOf(node)));
+  return units.map((gpu) => {
     if (gpu?.utilization == null) return { look: 'unknown', pod: null, key: '' };
     const pod = gpu.id === '' ? null : { id: gpu.id, kind: '', namespace: gpu.namespace, name: gpu.name, queue: '', gpus: 1 };
-    const isFree = pod === null && gpu.idle_since === null && gpu.utilization <= IDLE;
+    const isFree = free.has(gpu);
     return { look: isFree ? 'free' : 'use', pod, key: isFree ? '' : levelOf(gpu.utilization, gpu.idle_since), measured: gpu };
   });
 }
 
+/** What was measured of each GPU by its number; of a node with divided GPUs, of each instance instead, in their order. */
+function unitsOf({ gpus, measured = [] }: MapNode): (MeasuredGpu | undefined)[] {
+  const divided = new Set(measured.filter(({ gpu }) => gpu.includes('/')).map(({ gpu }) => gpu.split('/')[0]));
+  const instances = measured.filter(({ gpu }) => !divided.has(gpu));
+  const byNumber = new Map(measured.map((each) => [each.gpu, each]));
+  return Array.from({ length: gpus }, (_, i) => (divided.size > 0 ? instances[i] : byNumber.get(String(i))));
+}
+
+/** Percent up to which a GPU that no pod has asked for counts as free. */
 const IDLE = 5;
 
 function levelOf(percent: number, idleSince: string | null): (typeof LEVELS)[number] {
