@@ -182,10 +182,15 @@ def admitted_at(job: Mapping[str, Any]) -> datetime:
     return at
 
 
-def first_unprotected(rows: QuerySet[Job], tree: Tree, leaf: str, now: datetime) -> datetime | None:
-    """When the min-runtime of the first of these jobs of a leaf is over; None: that of one is, or there is none."""
+def first_unprotected(rows: QuerySet[Job], tree: Tree, leaf: str, resource: str, now: datetime) -> datetime | None:
+    """When the min-runtime of the first of these jobs of a leaf is over that hold some of a resource.
+
+    None: that of one is, one can give back pods, which no min-runtime protects, or there is none.
+    """
     if not tree.by_path[leaf].attributes.min_runtime:
         return None
-    jobs = rows.filter(leaf=leaf).order_by().values("charged_at", "started_at", "queued_at")
+    jobs = [job for job in rows.filter(leaf=leaf).order_by().values(*_RUNNING) if (job["charge"] or {}).get(resource)]
+    if any(pod.request.get(resource) for job in jobs for pod in _surplus(job, {})):
+        return None
     ends = [protected_until(tree, leaf, admitted_at(job), now) for job in jobs]
     return min((end for end in ends if end), default=None) if all(ends) else None

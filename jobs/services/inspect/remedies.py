@@ -7,7 +7,7 @@ Only looks. Names of jobs in namespaces that the reader may not see are left out
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from django.db.models import Q
@@ -297,7 +297,8 @@ def _return(waiting: WaitingJob, borrower: Borrower, resource: str) -> Change:
     message = f"{borrower.path} uses {reasons.amount(resource, borrower.amount)} more than its min"
     if waiting.quota is not None and waiting.job.leaf in waiting.quota.ledger.path_rows:
         ledger, claimant = waiting.quota.ledger, admission_pass.unit_of(waiting.gang)
-        first_at = snapshot.first_unprotected(snapshot.running_jobs(), ledger.tree, borrower.path, waiting.now)
+        running = snapshot.running_jobs()
+        first_at = partial(snapshot.first_unprotected, running, ledger.tree, borrower.path, resource, waiting.now)
         claim = describe_claim(ledger, claimant, borrower.path, resource, first_at)
         message = f"{message} ({claim})" if claim else message
     amounts = {resource: borrower.amount}

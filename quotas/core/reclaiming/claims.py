@@ -1,5 +1,6 @@
 """What a queue that borrows may claim by share or priority from another one, in words: for a job that waits."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 from quotas.core.accounts.borrowed_shares import BorrowedShares, as_percent, is_less
@@ -7,14 +8,16 @@ from quotas.core.accounts.ledger import Ledger
 from quotas.core.queues.order import Unit
 from quotas.core.trees.tree import PreemptPolicy, ReclaimPolicy
 
+FirstAt = Callable[[], datetime | None]
 _USED_UP = "has had others evicted for what it would borrow once already: it waits for what becomes free"
 
 
-def describe_claim(ledger: Ledger, claimant: Unit, other: str, resource: str, first_at: datetime | None) -> str:
+def describe_claim(ledger: Ledger, claimant: Unit, other: str, resource: str, first_at: FirstAt) -> str:
     """Whether jobs of the leaf ``other``, which borrows, may be evicted for this one, and why.
 
-    ``first_at``: when the min-runtime of the first of them is over; None: some have none. Empty where the node at which the two
-    part has neither `reclaim: FairShare` nor a `borrowing-priority` that the job reaches, or is one of the two itself.
+    ``first_at``: when the min-runtime of the first of them is over; None: some have none. Asked only where it is said.
+    Empty where the node at which the two part has neither `reclaim: FairShare` nor a `borrowing-priority` that the job reaches,
+    or is one of the two itself.
     """
     own_rows, other_rows = ledger.path_rows[claimant.leaf].tolist(), ledger.path_rows[other].tolist()
     parting = next(row for row in own_rows if row in other_rows)
@@ -22,11 +25,11 @@ def describe_claim(ledger: Ledger, claimant: Unit, other: str, resource: str, fi
         return ""
     own, theirs = (rows[rows.index(parting) - 1] for rows in (own_rows, other_rows))
     rules = ledger.tree.nodes[parting].attributes
-    evicts = f"jobs that borrow there may be evicted for it{_from(first_at)}"
+    evicts = "jobs that borrow there may be evicted for it"
     bar = _bar(ledger, claimant)
     if rules.borrowing_priority is not None and claimant.priority >= rules.borrowing_priority:
         its = f"its priority {claimant.priority} reaches the borrowing-priority {rules.borrowing_priority}"
-        return f"{its}, but it {bar}" if bar else f"{its}: below it, {evicts}"
+        return f"{its}, but it {bar}" if bar else f"{its}: below it, {evicts}{_from(first_at())}"
     if rules.reclaim is not ReclaimPolicy.FAIR_SHARE:
         return ""
     shares = BorrowedShares(ledger, [ledger.column[resource]])
@@ -39,7 +42,7 @@ def describe_claim(ledger: Ledger, claimant: Unit, other: str, resource: str, fi
     if bar:
         return f"{compared}, which {bar}"
     if is_less(mine, its_share):
-        return f"{compared}: {evicts}"
+        return f"{compared}: {evicts}{_from(first_at())}"
     return f"{compared}: none is evicted for it before that share is the larger one"
 
 

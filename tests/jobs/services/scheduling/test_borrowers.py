@@ -212,7 +212,11 @@ def test_a_borrower_is_told_until_when_those_that_it_may_evict_are_protected(rul
     assert books.job("mine").state == "Queued"
     until = f"{NOW + 10 * MINUTE:%Y-%m-%d %H:%M:%S} UTC"
     assert f"may be evicted for it, from {until} on, when the min-runtime of the first is over" in advice("mine")
-    Job.objects.filter(name="old").update(charged_at=NOW - 11 * MINUTE)
+    Job.objects.filter(name="old").update(charge={"cpu": 1000}, charged_at=NOW - 11 * MINUTE)
+    Job.objects.filter(name="young").update(charge={GPU: 6})
+    assert f"from {until} on" in advice("mine")
+    role = Job.objects.get(name="young").roles[0]["name"]
+    Job.objects.filter(name="young").update(elastic=True, size={role: {"min": 0, "replicas": 1}})
     assert "min-runtime" not in advice("mine")
 
 
