@@ -26,7 +26,7 @@ COUNT = 450
 
 def run(story: Callable[[], Awaitable[None]]) -> None:
     async def within() -> None:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(300):
             await story()
 
     asyncio.run(within())

@@ -17,7 +17,6 @@ from jobs.services.series import samples
 from tests.support.books import GPU, a_cluster
 
 pytestmark = pytest.mark.django_db
-NOW = timezone.now().replace(second=0, microsecond=0)
 HOUR = timedelta(hours=1)
 
 
@@ -25,14 +24,15 @@ def gpu(number: int, utilization: float | None, pod: str = "llama-worker-0", **f
     return Reading(str(number), utilization=utilization, namespace="vision", pod=pod, **fields)
 
 
-def measure(cluster: Cluster, *gpus: Reading, at: datetime = NOW, node: str = "node") -> None:
-    storing.store(cluster, {node: list(gpus)}, at)
+def measure(cluster: Cluster, *gpus: Reading, at: datetime | None = None, node: str = "node") -> None:
+    storing.store(cluster, {node: list(gpus)}, at or clock.now())
 
 
 @pytest.fixture(autouse=True)
 def at_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long the test takes, the readings stay fresh."""
-    monkeypatch.setattr(clock, "now", lambda: NOW)
+    """However long the test takes, and however late in a run it comes, the readings stay fresh."""
+    began = timezone.now().replace(second=0, microsecond=0)
+    monkeypatch.setattr(clock, "now", lambda: began)
 
 
 @pytest.fixture
@@ -42,11 +42,12 @@ def llama(db: None) -> Job:
     role = {"name": "Worker", "replicas": 1, "request": {GPU: 2}}
     job = Job.objects.create(
         kind="PyTorchJob", api_version="kubeflow.org/v1", namespace="vision", name="llama", manifest={}, roles=[role],
-        total={GPU: 2}, gpus=2, leaf="root/vision", created_at=NOW, queued_at=NOW, cluster=north, state="Running",
+        total={GPU: 2}, gpus=2, leaf="root/vision", created_at=clock.now(), queued_at=clock.now(), cluster=north,
+        state="Running",
     )  # fmt: skip
     north.pods.create(
         namespace="vision", name="llama-worker-0", uid="u", job_uid=job.uid, attempt=1, role="Worker", node="node",
-        phase="Running", created_at=NOW, started_at=NOW - 3 * HOUR,
+        phase="Running", created_at=clock.now(), started_at=clock.now() - 3 * HOUR,
     )  # fmt: skip
     return job
 
@@ -61,7 +62,7 @@ def test_it_shows_what_each_gpu_of_a_node_does_and_whose_it_is(as_admin, llama):
 
 
 def test_it_names_no_job_that_the_reader_may_not_read(as_viewer, llama):
-    measure(llama.cluster, gpu(0, 1), at=NOW - HOUR + timedelta(minutes=1))
+    measure(llama.cluster, gpu(0, 1), at=clock.now() - HOUR + timedelta(minutes=1))
     measure(llama.cluster, gpu(0, 1))
     answer = as_viewer.get("/api/v1/gpu-usage/clusters/north/").content.decode()
     assert "utilization" in answer and "llama" not in answer and "vision" not in answer
@@ -86,7 +87,7 @@ def test_a_reading_of_before_the_clock_was_set_back_says_nothing_of_now(llama):
 def test_it_sums_up_jobs_and_clusters(as_admin, llama, django_assert_max_num_queries):
     measure(llama.cluster, gpu(0, 90, memory_used=60, power=300), gpu(1, 10, power=100), gpu(2, None, pod=""))
     GpuScrape.objects.create(
-        cluster=llama.cluster, due_at=NOW, read_at=NOW, exporters=2, answered=1, message="node b: no"
+        cluster=llama.cluster, due_at=clock.now(), read_at=clock.now(), exporters=2, answered=1, message="node b: no"
     )
     a_cluster("south", gpus=8)
     with django_assert_max_num_queries(12):
@@ -95,7 +96,7 @@ def test_it_sums_up_jobs_and_clusters(as_admin, llama, django_assert_max_num_que
     north, south = as_admin.get("/api/v1/gpu-usage/").json()["results"]
     assert (north["measured"], north["utilization"], north["answered"], north["message"]) == (2, 50, 1, "node b: no")
     assert (south["measured"], south["utilization"], south["read_at"]) == (0, None, None)
-    taken = samples.take(NOW)
+    taken = samples.take(clock.now())
     assert (
         taken[Key(Metric.UTILIZATION, Dimension.FLEET)]
         == taken[Key(Metric.UTILIZATION, Dimension.CLUSTER, "north")]
@@ -108,12 +109,12 @@ def test_it_sums_up_jobs_and_clusters(as_admin, llama, django_assert_max_num_que
 
 def test_a_job_shows_its_gpus_over_time_since_its_pods_started(as_admin, llama):
     for minutes, use in ((200, 7), (2, 80), (1, 90), (0, 100)):
-        measure(llama.cluster, gpu(0, use), at=NOW - timedelta(minutes=minutes))
+        measure(llama.cluster, gpu(0, use), at=clock.now() - timedelta(minutes=minutes))
     answer = as_admin.get(f"/api/v1/jobs/{llama.uid}/gpu-usage/?hours=72").json()
     [each] = answer["gpus"]
     assert (each["pod"], each["role"], each["node"], each["utilization"]) == ("llama-worker-0", "Worker", "node", 100)
     [line], start, step = answer["history"]["lines"], answer["history"]["start"], answer["history"]["step"]
-    assert (start, step) == (int((NOW - 3 * HOUR).timestamp()), 60)
+    assert (start, step) == (int((clock.now() - 3 * HOUR).timestamp()), 60)
     assert line["values"][-3:] == [80, 90, 100] and set(line["values"][:-3]) == {None}
 
 
@@ -136,8 +137,10 @@ def test_a_history_takes_only_the_gpus_that_are_asked_for(llama):
 
 
 def test_longer_histories_have_longer_steps(llama):
-    use = usage.GpuUse("north", "node", NOW, gpu(0, 1), usage.PodOfJob(llama.uid, "v", "p", "w", 0, NOW - 200 * HOUR))
-    history = usage.history([use] * 70, NOW, 72 * HOUR)
+    use = usage.GpuUse(
+        "north", "node", clock.now(), gpu(0, 1), usage.PodOfJob(llama.uid, "v", "p", "w", 0, clock.now() - 200 * HOUR)
+    )
+    history = usage.history([use] * 70, clock.now(), 72 * HOUR)
     values = [len(line.values) for line in history.lines]
     assert history.step == 15 * 60 and sum(values) <= usage.MOST_VALUES and len(values) == usage.MOST_GPUS
 
@@ -148,7 +151,8 @@ def test_it_names_hours_that_make_no_sense(as_admin, llama, hours):
     assert answer.status_code == 422 and "hours" in answer.json()["detail"]
 
 
-def left_idle(job: Job, minutes: int, *, until: datetime = NOW, gpus: int = 2) -> None:
+def left_idle(job: Job, minutes: int, *, until: datetime | None = None, gpus: int = 2) -> None:
+    until = until or clock.now()
     for ago in range(minutes, -1, -1):
         measure(job.cluster, *(gpu(number, 1) for number in range(gpus)), at=until - timedelta(minutes=ago))
 
@@ -164,30 +168,30 @@ def test_a_job_that_leaves_its_gpus_idle_is_listed_with_what_that_costs(as_admin
 
 def test_it_lists_no_job_that_is_not_idle_for_so_long_or_not_measured(llama):
     left_idle(llama, 20)
-    assert idle.find(None, NOW).jobs == []
+    assert idle.find(None, clock.now()).jobs == []
     left_idle(llama, 40)
-    assert len(idle.find(None, NOW).jobs) == 1
+    assert len(idle.find(None, clock.now()).jobs) == 1
     # Its readings have stopped: it is not known what it does.
-    assert idle.find(None, NOW + storing.freshness() + timedelta(seconds=1)).jobs == []
+    assert idle.find(None, clock.now() + storing.freshness() + timedelta(seconds=1)).jobs == []
     measure(llama.cluster, gpu(0, 70), gpu(1, None))
-    assert idle.find(None, NOW).jobs == []
+    assert idle.find(None, clock.now()).jobs == []
 
 
 def test_a_gap_in_the_readings_begins_the_time_anew(llama):
-    left_idle(llama, 40, until=NOW - HOUR)
+    left_idle(llama, 40, until=clock.now() - HOUR)
     left_idle(llama, 5)
-    assert idle.find(None, NOW).jobs == []
+    assert idle.find(None, clock.now()).jobs == []
 
 
 def test_it_lists_only_jobs_that_run(llama):
     left_idle(llama, 40)
     Job.objects.update(state=Job.State.RECLAIMING)
-    assert idle.find(None, NOW).jobs == []
+    assert idle.find(None, clock.now()).jobs == []
 
 
 def test_what_wastes_most_comes_first_and_the_settings_decide(llama, settings):
     left_idle(llama, 40, gpus=1)
-    assert [row.idle_gpus for row in idle.find(None, NOW).jobs] == [1]
+    assert [row.idle_gpus for row in idle.find(None, clock.now()).jobs] == [1]
     settings.CONVOY_GPUS = type(settings.CONVOY_GPUS)(idle_s=3600)
-    assert idle.find(None, NOW).jobs == []
+    assert idle.find(None, clock.now()).jobs == []
     assert NodeReading.objects.count() == 1
