@@ -54,3 +54,8 @@ def test_nor_does_it_run_what_has_no_writers_beside_it_unless_that_is_named() ->
         assert (ROOT / file).is_file() and file.startswith(servers.PACKAGES), file
         assert f"--ignore={file}" in servers.paths(["-x"])
         assert servers.paths(["-x", file]) == ["-x", file]
+
+
+@pytest.mark.parametrize("file", ["tests/fleet/kubeapi/test_kubectl_exec.py", "tests/jobs/kubeapi/test_columns.py"])
+def test_streams_that_write_their_audit_and_paths_into_manifests_run_there(file: str) -> None:
+    assert (ROOT / file).is_file() and f"--ignore={file}" not in servers.paths(["-x"])

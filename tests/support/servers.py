@@ -25,15 +25,14 @@ OTHERS = ("tests/attacks/test_known_errors.py", "tests/deploy/test_migrations.py
 """What the two databases answer differently: text that cannot be stored, and indexes that are built beside writers."""
 TEMPLATE = "convoy_template"
 _CLIENTS = tuple(
-    f"tests/fleet/kubeapi/test_kubectl_{about}.py"
-    for about in ("discovery", "documents", "events", "exec", "schemas", "top")
+    f"tests/fleet/kubeapi/test_kubectl_{about}.py" for about in ("discovery", "documents", "events", "schemas", "top")
 )
-"""Stock clients that read, and streams into pods: no row is written beside another writer, and others read the same rows."""
+"""Stock clients that read, or apply one object after another: what they send to the database, other tests send here."""
 _TABLES = (
-    "tests/jobs/kubeapi/test_columns.py", "tests/fleet/test_authorisation_matrix.py",
-    "tests/fleet/test_authorisation_matrix_admin.py", "tests/fleet/test_authorisation_matrix_proxy.py",
+    "tests/fleet/test_authorisation_matrix.py", "tests/fleet/test_authorisation_matrix_admin.py",
+    "tests/fleet/test_authorisation_matrix_proxy.py",
 )  # fmt: skip
-"""What is printed and whom the rules let in, row by row of a table: the same requests are made here by other tests, once."""
+"""Whom the rules let in, row by row of a table: the same requests are made here by other tests, once."""
 WITHOUT_WRITERS = (*_CLIENTS, *_TABLES)
 LEFT_OUT = tuple(f"--ignore={path}" for path in (*pure.FOLDERS, *WITHOUT_WRITERS))
 """Of the pure folders 2,200 tests open no database, which their setup makes sure of (`tests.support.pure`)."""
