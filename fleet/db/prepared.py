@@ -8,7 +8,8 @@ with a value, None is equal to nothing, as in SQL, and not ``IS NULL`` as in Dja
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connections, models
@@ -77,12 +78,16 @@ Param = Callable[[str, Field], Any]
 
 @dataclass(slots=True)
 class _Text:
-    """One statement as it is sent; without ``sql`` it can match nothing and is not sent."""
+    """One statement as it is sent; without ``sql`` it can match nothing and is not sent.
+
+    It holds nothing of the connection it was written with: that is a thread's, and would outlive it here.
+    """
 
     sql: str
     parameters: Sequence[Any]
     converters: Mapping[int, tuple[Sequence[Callable[..., Any]], Any]]
-    compiler: Any = None
+    info: Any = None
+    select: Any = ()
 
     def bound(self, values: Mapping[str, Any], wrapped: Any) -> list[Any]:
         return [each.of(values, wrapped) if isinstance(each, _Parameter) else each for each in self.parameters]
@@ -128,7 +133,7 @@ class Rows(_Statement, Generic[M]):
         rows = _fetched(text, values, wrapped)
         if not rows:
             return []
-        return list(_instances(text.compiler, _converted(text, rows, wrapped) if text.converters else rows, wrapped))
+        return list(_instances(text, _converted(text, rows, wrapped) if text.converters else rows, wrapped))
 
     def _written(self, param: Param, wrapped: Any) -> _Text:
         compiler = self._build(param).query.get_compiler(connection=wrapped)
@@ -137,8 +142,9 @@ class Rows(_Statement, Generic[M]):
         except EmptyResultSet:
             return _NOTHING
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]
-        converters = {at: _plainly(*each) for at, each in compiler.get_converters(columns).items()}
-        return _Text(sql, parameters, converters, compiler)
+        every = compiler.get_converters(columns).items()
+        converters = {at: _plainly(convert, expression, wrapped.ops) for at, (convert, expression) in every}
+        return _Text(sql, parameters, converters, compiler.klass_info, compiler.select)
 
 
 def named(rows: "QuerySet[M, Any]") -> list[Any]:
@@ -214,12 +220,22 @@ def _fetched(text: _Text, values: Mapping[str, Any], wrapped: Any) -> list[tuple
         return list(cursor.fetchall())
 
 
-def _plainly(convert: Sequence[Callable[..., Any]], expression: Any) -> tuple[Sequence[Callable[..., Any]], Any]:
+def _plainly(
+    convert: Sequence[Callable[..., Any]], expression: Any, ops: Any
+) -> tuple[Sequence[Callable[..., Any]], Any]:
     """The converters of a column; those of JSON, of which rows have many, without Django's question for what it may be else."""
     field = getattr(expression, "target", None)
     if type(field) is models.JSONField and field.decoder is None and list(convert) == [field.from_db_value]:
         return [_of_json], expression
-    return convert, expression
+    return [_of_any(each, ops) for each in convert], expression
+
+
+def _of_any(convert: Callable[..., Any], ops: Any) -> Callable[..., Any]:
+    """A converter of the database's own, with the connection that it is called with instead of the one it came from."""
+    if getattr(convert, "__self__", None) is not ops:
+        return convert
+    function = cast("MethodType", convert).__func__
+    return lambda value, expression, connection: function(connection.ops, value, expression, connection)
 
 
 def _of_json(text: str, _expression: Any, _connection: Any) -> Any:
@@ -243,9 +259,9 @@ def _converted(text: _Text, rows: Sequence[tuple[Any, ...]], wrapped: Any) -> li
     return converted
 
 
-def _instances(compiler: Any, rows: Sequence[Sequence[Any]], wrapped: Any) -> Any:
+def _instances(text: _Text, rows: Sequence[Sequence[Any]], wrapped: Any) -> Any:
     """As Django's own `ModelIterable` makes objects of rows."""
-    info, select = compiler.klass_info, compiler.select
+    info, select = text.info, text.select
     at = info["select_fields"]
     first, end = at[0], at[-1] + 1
     names = [column.target.attname for column, *_ in select[first:end]]

@@ -1,9 +1,12 @@
 """Statements that are built once and asked again and again."""
 
+import gc
+import weakref
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import F
 
 from fleet.db import fencing, prepared
@@ -46,6 +49,20 @@ def test_it_is_built_once(clusters):
     for name in "abab":
         query.values(name=name)
     assert len(built) == 1
+
+
+def test_it_keeps_nothing_of_the_connection_it_was_built_with(clusters):
+    """A thread that ends without closing its own would otherwise leave it open for ever."""
+    query = prepared.Rows(lambda param: Node.objects.select_related("cluster").filter(name=param("name", TEXT)))
+    clusters[0].nodes.create(name="n1", ready=True)
+    of_a_thread = connections.create_connection(DEFAULT_DB_ALIAS)
+    text, held = query._text({"name": "n1"}, of_a_thread), weakref.ref(of_a_thread)
+    del of_a_thread
+    gc.collect()
+    assert held() is None and text.converters, "the times of a cluster are converted"
+    [node] = query.objects(name="n1")
+    assert (node.cluster.name, node.cluster.joined_at) == ("a", NOW)
+    assert query._text({"name": "n1"}, connections[DEFAULT_DB_ALIAS]) is text
 
 
 def test_it_sees_what_was_written_since_it_was_built(clusters):
