@@ -72,7 +72,7 @@ def settle_notices(job_uid: str) -> None:
 
 @shared_task(name="jobs.sweep")
 def sweep() -> None:
-    _sweeper.run(clock.now())
+    _sweeper.run(clock.now(ask=True))
 
 
 @shared_task(name="jobs.cluster_changed")

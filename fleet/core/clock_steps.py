@@ -1,7 +1,8 @@
 """How much time has really passed since a stored time, where the clock that wrote it has stepped meanwhile.
 
 Between two steps the clock runs a *course*. A time that lies in two courses, because the clock was set back, counts as of the
-later one: then less time has passed, and no job ends too early. Knows neither rows nor the clock.
+later one: then less time has passed, and no job ends too early. For the same reason steps since a time that set the clock back
+altogether do not count: a step forward that was not seen may have come before them. Knows neither rows nor the clock.
 """
 
 from collections.abc import Sequence
@@ -56,11 +57,16 @@ def _courses(steps: Sequence[Step], now: datetime) -> list[Span]:
     """
     courses, left_out, end, stepped = [], [], now + STEP, _NONE
     for step in reversed(steps):
-        courses.append(Span(step.after, end, stepped))
-        left_out.append(Span(step.before, step.after, stepped))
+        courses.append(Span(step.after, end, max(stepped, _NONE)))
+        left_out.append(Span(step.before, step.after, max(stepped, _NONE)))
         # What was written in the moment of the step is of the former course.
         end, stepped = step.before + timedelta(microseconds=1), stepped + step.by
-    return [*courses, Span(None, end, stepped), *left_out]
+    return [*courses, Span(None, end, max(stepped, _NONE)), *left_out]
+
+
+def folded(first: Step, second: Step) -> Step:
+    """One step in the place of the two oldest. No time before or between them counts as longer ago than with both."""
+    return Step(max(first.before, second.before), second.after, second.by + max(first.by, _NONE))
 
 
 def elapsed(spans: Sequence[Span], since: datetime, now: datetime) -> timedelta:

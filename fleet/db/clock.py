@@ -29,16 +29,18 @@ _lock = threading.Lock()
 _known: tuple[datetime, float] | None = None
 
 
-def now() -> datetime:
+def now(*, ask: bool = False) -> datetime:
     """Asks the database when its last answer is too old; raises `OperationalError` when that is away.
 
+    With ``ask`` it always does: a step of its clock is followed at once. Two processes of which only one has followed it would
+    take each other's times for steps.
     In an event loop it never asks; before the first answer the time there is that of the machine.
     """
     global _known
     if connection.vendor != "postgresql":
         return timezone.now()
     known = _known
-    if known is None or not 0 <= time.monotonic() - known[1] < _FRESH_S:
+    if ask or known is None or not 0 <= time.monotonic() - known[1] < _FRESH_S:
         if _in_event_loop():
             return timezone.now() if known is None else _counted_on(known)
         with connection.cursor() as cursor:

@@ -22,7 +22,7 @@ log = get_logger(__name__)
 
 _WRITTEN_EVERY = timedelta(seconds=10)
 _KEPT = 16
-"""Steps beyond the last ones are forgotten: times from before them are long ago."""
+"""Older steps are folded into one: times from before them are long ago, and count as later at most."""
 SETTLED = timedelta(minutes=10)
 """How long after a step forward the former time still decides on deadlines: a wrong time is corrected meanwhile."""
 
@@ -58,10 +58,23 @@ def _note(reading: ClockReading, step: Step, now: datetime) -> ClockReading:
     stepped = reading.stepped + step.by
     if ClockReading.objects.filter(pk=reading.pk, at=reading.at).update(at=now, stepped=stepped):
         ClockStep.objects.create(before=step.before, after=step.after, by=step.by, noted_at=now)
-        last = list(ClockStep.objects.order_by("-pk").values_list("pk", flat=True)[:_KEPT])
-        ClockStep.objects.filter(pk__lt=last[-1]).delete()
+        _fold()
         log.warning("the clock has stepped; limits of time do not count that", seconds=step.by.total_seconds())
     return ClockReading.objects.get(pk=reading.pk)
+
+
+def _fold() -> None:
+    rows = list(ClockStep.objects.order_by("pk"))
+    while len(rows) > _KEPT:
+        oldest, row = rows.pop(0), rows[0]
+        step = clock_steps.folded(_step_of(oldest), _step_of(row))
+        row.before, row.after, row.by = step.before, step.after, step.by
+        row.save(update_fields=["before", "after", "by"])
+        oldest.delete()
+
+
+def _step_of(row: ClockStep) -> Step:
+    return Step(row.before, row.after, row.by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +116,6 @@ _READING = prepared.Rows(lambda _: ClockReading.objects.order_by("pk")[:1])
 
 def elapsed(now: datetime) -> Elapsed:
     rows = _STEPS.objects()
-    steps = [Step(row.before, row.after, row.by) for row in rows]
+    steps = [_step_of(row) for row in rows]
     forward = (row.by for row in rows if row.by > timedelta() and timedelta() <= now - row.noted_at < SETTLED)
     return Elapsed(now, now - sum(forward, timedelta()), clock_steps.spans(steps, now))

@@ -40,8 +40,11 @@ TERM = timedelta(seconds=10)
 """How long the lock of a pass lasts: no other process sweeps for so long after one was killed during a pass."""
 
 
-def run(now: datetime) -> None:
+def run(now: datetime, *, clock_is_known: bool = True) -> None:
+    """While it is not known whether the clock has stepped, nothing is ended or deleted by a limit of time."""
     for step in _steps():
+        if step in _BY_LIMITS and not clock_is_known:
+            continue
         isolation.run(f"{step.__module__}.{step.__name__}", [], partial(step, now))
 
 
@@ -90,6 +93,9 @@ _ANY_DELETED = prepared.Rows(
 )
 
 
+_BY_LIMITS = (expiry.run, retention.run, _forget_deleted, deleted_use.forget, max_wait.run, time_limits.run)
+
+
 def _request_cycle(now: datetime) -> None:
     # A requested cycle runs even if no job waits: it may have to evict jobs after a queue was stopped or the tree has changed.
     if any(jobs.values() for jobs in (_WAITING, _GROWING, _ELASTIC)) or cycle_requests.is_waiting():
@@ -136,8 +142,8 @@ class Sweeper:
         with alone(now) as is_ours:
             if not is_ours:
                 return False
-            isolation.run("clock_steps", [], lambda: self._steps.look(now, self._monotonic()))
-            run(now)
+            looked = isolation.run("clock_steps", [], lambda: self._steps.look(now, self._monotonic()))
+            run(now, clock_is_known=looked is not None)
             self._follow_quotas()
         if is_settled and journal.tip() == version and not _waits_for_the_clock():
             self._version, self._swept_at = version, now

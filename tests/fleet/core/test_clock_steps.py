@@ -1,11 +1,11 @@
-"""However often a clock steps, no duration counts as longer than it was; one whose beginning is in no doubt counts exactly."""
+"""However often a clock steps, no duration counts as longer than it was; one that began before a wrong hour counts exactly."""
 
 import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fleet.core.clock_steps import STEP, Step, elapsed, spans
+from fleet.core.clock_steps import STEP, Step, elapsed, folded, spans
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -32,9 +32,14 @@ class Clock:
         self.real += timedelta(seconds=self._dice.random() * 15)
         self.steps.append(Step(before=self.shows - by, after=looked + by, by=by))
 
+    def forgets(self, kept: int) -> None:
+        while len(self.steps) > kept:
+            self.steps[:2] = [folded(*self.steps[:2])]
 
+
+@pytest.mark.parametrize("kept", [60, 3])
 @pytest.mark.parametrize("seed", range(40))
-def test_no_duration_counts_as_longer_than_it_was(seed):
+def test_no_duration_counts_as_longer_than_it_was(seed, kept):
     dice = random.Random(seed)
     clock, written = Clock(dice), []
     for _ in range(60):
@@ -42,11 +47,12 @@ def test_no_duration_counts_as_longer_than_it_was(seed):
         written.append((clock.shows, clock.real))
         if dice.random() < 0.15:
             clock.steps_by(dice.choice((-1, 1)) * dice.choice((5, 60, 24 * 60)) * MINUTE)
+            clock.forgets(kept)
         known = spans(clock.steps, clock.shows)
         for shown, real in written:
             assert elapsed(known, shown, clock.shows) <= clock.real - real + timedelta(seconds=1)
             assert sum(shown in span for span in known) == 1
-    if all(step.by > timedelta() for step in clock.steps):
+    if len(clock.steps) < kept and all(step.by > timedelta() for step in clock.steps):
         assert all(elapsed(known, shown, clock.shows) == clock.real - real for shown, real in written)
 
 
@@ -62,8 +68,31 @@ def test_an_hour_that_was_there_for_ten_minutes_is_forgotten_by_what_began_befor
     clock.goes_on(5)
     known = spans(clock.steps, clock.shows)
     assert elapsed(known, before, clock.shows) == clock.real - BEGAN
-    assert elapsed(known, ahead, clock.shows) == clock.real - began_ahead
+    assert elapsed(known, ahead, clock.shows) == clock.real - began_ahead - 60 * MINUTE, "an hour late"
     assert elapsed(known, after, clock.shows) == clock.real - began_after
+
+
+def test_a_step_back_without_its_step_forward_does_not_count():
+    clock = Clock(random.Random(1))
+    before = clock.shows
+    clock.goes_on(30)
+    clock._off += 60 * MINUTE
+    clock.goes_on(10)
+    clock.steps_by(-60 * MINUTE)
+    clock.goes_on(5)
+    assert elapsed(spans(clock.steps, clock.shows), before, clock.shows) == clock.real - BEGAN
+
+
+def test_of_a_clock_that_steps_to_and_fro_forever_the_last_steps_suffice():
+    clock = Clock(random.Random(1))
+    before = clock.shows
+    for by in (60, -60) * 10:
+        clock.goes_on(2)
+        clock.steps_by(by * MINUTE)
+        clock.forgets(3)
+        late = clock.real - BEGAN - elapsed(spans(clock.steps, clock.shows), before, clock.shows)
+        assert timedelta() <= late <= 60 * MINUTE
+    assert not late
 
 
 def test_without_steps_it_is_the_difference():

@@ -4,9 +4,11 @@ from datetime import datetime, timedelta
 
 import pytest
 import yaml
+from django.db import OperationalError
 from django.utils import timezone
 
 from fleet.models import ClockStep
+from fleet.services.operations.clock_steps import StepDetector
 from jobs.core.failover.lifecycle import MAX_WAIT
 from jobs.models import Attempt, Job
 from jobs.services.follow.sweep import Sweeper
@@ -122,4 +124,35 @@ def test_a_clock_that_was_set_back_is_seen_by_a_process_that_was_just_started(fl
     fleet.steps(-HOUR)
     assert ClockStep.objects.get().by <= -HOUR + MINUTE
     fleet.goes_on(LIMIT_MINUTES + 2)
-    assert isinstance(started, datetime) and fleet.states()["runs"] == "Failed"
+    assert isinstance(started, datetime) and fleet.states() == STAY, "the hour back may have been one too many before"
+    fleet.goes_on(60)
+    assert fleet.states()["runs"] == "Failed"
+
+
+def test_a_clock_that_was_ahead_when_the_processes_started_and_is_set_right_ends_no_job_early(fleet):
+    fleet.now += 30 * MINUTE
+    fleet.sweepers = [Sweeper(lambda: fleet.monotonic) for _ in range(2)]
+    fleet.goes_on(2)
+    fleet.steps(-30 * MINUTE)
+    assert ClockStep.objects.get().by < timedelta()
+    fleet.goes_on(LIMIT_MINUTES - 5)
+    assert fleet.states() == STAY
+    fleet.goes_on(3)
+    assert fleet.states()["runs"] == "Failed"
+
+
+def test_a_pass_that_cannot_look_for_a_step_ends_and_deletes_nothing(fleet, monkeypatch):
+    look, failures = StepDetector.look, [OperationalError("database is locked")]
+
+    def fails_once(detector, *args):
+        if failures:
+            raise failures.pop()
+        return look(detector, *args)
+
+    monkeypatch.setattr(StepDetector, "look", fails_once)
+    fleet.steps(HOUR)
+    assert not failures and fleet.states() == STAY
+    fleet.goes_on(LIMIT_MINUTES - 4)
+    assert ClockStep.objects.get().by >= HOUR - MINUTE and fleet.states()["runs"] == "Running"
+    fleet.goes_on(4)
+    assert fleet.states()["runs"] == "Failed"
