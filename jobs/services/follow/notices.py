@@ -99,7 +99,9 @@ def _record(
 def _row(job: Job, attempt: int, cluster: str, one: JobRecord, pod: str, now: datetime) -> Notice:
     about = one.notice
     length = min(timedelta(seconds=max(about.deadline - about.at, 0.0)), _LONGEST)
-    times = {"at": _time(about.at), "deadline": _time(about.deadline), "until": now + length}
+    # One that was over before the fleet heard of it is over by any clock.
+    is_over = all(entry.left is not None for entry in one.pods.values())
+    times = {"at": _time(about.at), "deadline": _time(about.deadline), "until": None if is_over else now + length}
     names = {"notice_id": about.id, "pod": pod, "cause": about.cause, "node": about.node, "scope": about.scope.value}
     return Notice(job=job, attempt=attempt, cluster_name=cluster, **names, **times)
 

@@ -280,6 +280,13 @@ def test_it_believes_a_success_long_after_a_notice_of_a_member_whose_clock_is_be
     assert books.job("llama").state == Job.State.SUCCEEDED
 
 
+def test_a_failure_is_no_answer_to_a_notice_that_was_over_long_before_the_fleet_heard_of_it():
+    asked = record(Scope.PODS, ago_s=3 * 3600.0, notice_s=1200.0)
+    report(asked)
+    report(asked, "Failed", now=timezone.now() + timedelta(minutes=10))
+    assert Attempt.objects.get().outcome == "Failed" and books.job("llama").state == Job.State.FAILED
+
+
 def test_it_believes_a_success_long_after_a_notice():
     report(record(Scope.PODS, ago_s=3600))
     books.report("llama", "Succeeded")
