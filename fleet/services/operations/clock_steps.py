@@ -93,6 +93,12 @@ class Elapsed:
         """What was reached ``wait`` ago was by then, however the clock has stepped: nothing later is due."""
         return self.now - min(span.stepped for span in self._spans) - wait
 
+    def before(self, limit: timedelta) -> datetime:
+        """Every time before it is at least ``limit`` ago."""
+        bounds = ((self.now - span.stepped - limit, span) for span in self._spans)
+        bound, span = next((bound, span) for bound, span in bounds if span.end is None or bound < span.end)
+        return bound if span.first is None else max(bound, span.first)
+
     def over(self, since: str, limit: timedelta) -> Q:
         """Rows whose column ``since`` is at least ``limit`` ago."""
         return self.due(since, since, limit)
@@ -112,6 +118,12 @@ class Elapsed:
 
 _STEPS = prepared.Rows(lambda _: ClockStep.objects.order_by("pk"))
 _READING = prepared.Rows(lambda _: ClockReading.objects.order_by("pk")[:1])
+
+
+def is_followed(now: datetime) -> bool:
+    """Whether a step of the clock up to now would have been noted: the sweep has looked lately."""
+    reading = ClockReading.objects.first()
+    return reading is None or abs(now - reading.at) <= STEP
 
 
 def elapsed(now: datetime) -> Elapsed:

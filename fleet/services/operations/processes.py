@@ -14,6 +14,7 @@ from fleet.models import FieldOwners, Heartbeat, LoginCode, SigninLink, SpentSta
 from fleet.services.auditing import audit_chain, audit_sinks
 from fleet.services.gpus import storing
 from fleet.services.logs import retention
+from fleet.services.operations import clock_steps
 
 SILENT = timedelta(minutes=10)
 """A process that says nothing for this long is forgotten; long before that it counts as dead."""
@@ -33,17 +34,14 @@ def beat_from_worker(now: datetime) -> None:
 
 
 def tidy(now: datetime) -> None:
-    """Deletes history beyond its retention, used links and dead processes. What cannot be deleted keeps nothing else."""
-    for step in (
-        _forget_fields,
-        _forget_journal,
-        _forget_events,
-        _forget_audit,
-        _forget_links,
-        _forget_dead,
-        retention.tidy,
-        storing.forget_readings,
-    ):
+    """Deletes history beyond its retention, used links and dead processes. What cannot be deleted keeps nothing else.
+
+    What is kept for people waits for the sweep to look whether the clock has stepped.
+    """
+    steps = [_forget_fields, _forget_journal, _forget_links, _forget_dead]
+    if clock_steps.is_followed(now):
+        steps += [_forget_events, _forget_audit, _forget_logs, _forget_readings]
+    for step in steps:
         isolation.run(f"retention.{step.__name__}", [], partial(step, now))
 
 
@@ -56,11 +54,25 @@ def _forget_journal(now: datetime) -> None:
 
 
 def _forget_events(now: datetime) -> None:
-    events.forget_old(now - timedelta(seconds=settings.CONVOY_RETENTION.events_s), now)
+    events.forget_old(_before(settings.CONVOY_RETENTION.events_s, now), now)
 
 
 def _forget_audit(now: datetime) -> None:
-    audit_chain.forget(now - timedelta(seconds=settings.CONVOY_RETENTION.audit_s), audit_sinks.delivered())
+    audit_chain.forget(_before(settings.CONVOY_RETENTION.audit_s, now), audit_sinks.delivered())
+
+
+def _forget_logs(now: datetime) -> None:
+    keep_s = settings.CONVOY_LOGS.keep_s
+    retention.tidy(_before(keep_s, now) + timedelta(seconds=keep_s))
+
+
+def _forget_readings(now: datetime) -> None:
+    keep_s = settings.CONVOY_GPUS.keep_s
+    storing.forget_readings(_before(keep_s, now) + timedelta(seconds=keep_s))
+
+
+def _before(keep_s: float, now: datetime) -> datetime:
+    return clock_steps.elapsed(now).before(timedelta(seconds=keep_s))
 
 
 def _forget_links(now: datetime) -> None:

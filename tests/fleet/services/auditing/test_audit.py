@@ -13,6 +13,7 @@ from django.utils import timezone
 from fleet.models import AuditEntry, Grant
 from fleet.services.auditing import audit, audit_chain
 from fleet.services.operations import processes
+from fleet.services.operations.clock_steps import StepDetector
 from jobs.models import Job
 from tests.support.kubectl import served
 from tests.support.members import join
@@ -126,6 +127,24 @@ def test_it_forgets_what_is_old(settings):
     audit_chain.link_new(timezone.now())
     processes.tidy(timezone.now())
     assert AuditEntry.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_it_forgets_nothing_because_the_clock_has_stepped_whether_or_not_that_is_noted_yet(settings):
+    detector, now, keep = StepDetector(), timezone.now(), timedelta(seconds=settings.CONVOY_RETENTION.audit_s)
+    AuditEntry.objects.create(at=now, actor="ada", door="rest", verb="x", outcome="done")
+    audit_chain.link_new(now + timedelta(minutes=1))
+    detector.look(now, 0.0)
+    ahead = now + keep + timedelta(days=35)
+    processes.tidy(ahead)
+    assert AuditEntry.objects.count() == 1
+    detector.look(ahead, 30.0)
+    processes.tidy(ahead)
+    assert AuditEntry.objects.count() == 1
+    over = ahead + keep
+    detector.look(over, 30.0 + keep.total_seconds())
+    processes.tidy(over)
+    assert not AuditEntry.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)

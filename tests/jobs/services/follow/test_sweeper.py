@@ -152,7 +152,7 @@ def test_a_pass_is_made_again_when_the_clock_was_set_back(quiet):
     ids="-".join,
 )
 def test_what_may_become_due_by_the_clock_is_looked_at_by_every_pass(running, change, monkeypatch):
-    monkeypatch.setattr("jobs.services.follow.sweep.run", lambda now: None)  # what it does is tested elsewhere
+    monkeypatch.setattr("jobs.services.follow.sweep.run", lambda now, **_: None)  # what it does is tested elsewhere
     Job.objects.update(**change)
     sweeper = Sweeper()
     assert all(sweeper.run(NOW + number * TICK) for number in range(3))
@@ -162,7 +162,7 @@ def test_what_may_become_due_by_the_clock_is_looked_at_by_every_pass(running, ch
     "state", [Work.State.PENDING, Work.State.SENDING, Work.State.SUSPENDING, Work.State.WITHDRAWING]
 )
 def test_a_work_that_waits_for_its_next_try_is_looked_at_by_every_pass(running, state, monkeypatch):
-    monkeypatch.setattr("jobs.services.follow.sweep.run", lambda now: None)
+    monkeypatch.setattr("jobs.services.follow.sweep.run", lambda now, **_: None)
     Work.objects.update(state=state, due_at=NOW + timedelta(hours=1))
     sweeper = Sweeper()
     assert all(sweeper.run(NOW + number * TICK) for number in range(3))
