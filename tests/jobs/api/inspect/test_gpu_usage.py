@@ -80,7 +80,7 @@ def test_an_exporters_word_counts_only_where_such_a_pod_is(as_admin, llama):
 
 
 def test_a_reading_of_before_the_clock_was_set_back_says_nothing_of_now(llama):
-    early = NOW - timedelta(hours=1)
+    early = clock.now() - timedelta(hours=1)
     assert not usage.fresh(early).exists() and not usage.of_clusters(early)[0].measured
 
 
@@ -120,19 +120,21 @@ def test_a_job_shows_its_gpus_over_time_since_its_pods_started(as_admin, llama):
 
 def test_only_nodes_with_pods_of_the_readers_namespaces_are_read(llama):
     for number in range(3):
-        measure(llama.cluster, gpu(0, 1, pod="x"), at=NOW, node=f"other{number}")
+        measure(llama.cluster, gpu(0, 1, pod="x"), at=clock.now(), node=f"other{number}")
     measure(llama.cluster, gpu(0, 1))
-    assert [row.node for row in usage.of_namespaces(usage.fresh(NOW), frozenset({"vision"}))] == ["node"]
-    assert usage.of_namespaces(usage.fresh(NOW), frozenset({"speech"})).count() == 0
-    assert usage.of_namespaces(usage.fresh(NOW), None).count() == 4
-    assert [use.job.name for use in usage.of_jobs(frozenset({"vision"}), NOW)] == ["llama"]
-    [use] = usage.join(usage.fresh(NOW).filter(node="node"), frozenset({"speech"}))
+    assert [row.node for row in usage.of_namespaces(usage.fresh(clock.now()), frozenset({"vision"}))] == ["node"]
+    assert usage.of_namespaces(usage.fresh(clock.now()), frozenset({"speech"})).count() == 0
+    assert usage.of_namespaces(usage.fresh(clock.now()), None).count() == 4
+    assert [use.job.name for use in usage.of_jobs(frozenset({"vision"}), clock.now())] == ["llama"]
+    [use] = usage.join(usage.fresh(clock.now()).filter(node="node"), frozenset({"speech"}))
     assert use.pod is None
 
 
 def test_a_history_takes_only_the_gpus_that_are_asked_for(llama):
     measure(llama.cluster, gpu(0, 1), gpu(1, 2))
-    use = usage.GpuUse("north", "node", NOW, gpu(1, 2), usage.PodOfJob(llama.uid, "v", "p", "w", 0, NOW - HOUR))
+    use = usage.GpuUse(
+        "north", "node", clock.now(), gpu(1, 2), usage.PodOfJob(llama.uid, "v", "p", "w", 0, clock.now() - HOUR)
+    )
     assert list(usage._minutes([use], 0)) == [("north", "node", "1")]
 
 
