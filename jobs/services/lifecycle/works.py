@@ -190,7 +190,7 @@ def hold(work: Work) -> None:
     """
     rows = Work.objects.filter(pk=work.pk, claim=work.claim, state=work.state)
     if not rows.select_for_update(no_key=True, skip_locked=True).values_list("pk").first():
-        raise ClaimLost(f"{work} is not ours to do any more")
+        raise ClaimLost(f"{work} is not ours to record any more")
 
 
 def _claimed(param: Param) -> QuerySet[Work]:
