@@ -141,6 +141,10 @@ class Rows(_Statement, Generic[M]):
             sql, parameters = compiler.as_sql()
         except EmptyResultSet:
             return _NOTHING
+        if compiler.has_extra_select:
+            raise ValueError(
+                "a distinct query whose order has other columns returns these as well: end it with order_by()"
+            )
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]
         every = compiler.get_converters(columns).items()
         converters = {at: _plainly(convert, expression, wrapped.ops) for at, (convert, expression) in every}

@@ -138,7 +138,8 @@ class ElasticJob(Kind):
 
 
 def _unknown_values(manifest: Manifest) -> Iterator[str]:
-    notes = (manifest.get("metadata") or {}).get("annotations") or {}
+    metadata = Faults().mapping(manifest.get("metadata"), "metadata")
+    notes = Faults().mapping(metadata.get("annotations"), "metadata.annotations")
     for name, (values, wanted) in _OWN_ARGUMENTS.items():
         if name in notes and not values.fullmatch(str(notes[name])):
             yield f"metadata.annotations.{name}: must be {wanted}; the master does not get {str(notes[name])[:40]!r}"

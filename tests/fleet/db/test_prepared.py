@@ -182,3 +182,10 @@ def test_it_says_what_a_column_has_after_an_update(clusters):
     assert update.returning("name", name="nowhere", labels={}) == []
     clusters[0].refresh_from_db()
     assert clusters[0].labels == {"n": "new"}
+
+
+def test_a_distinct_query_whose_order_would_add_columns_is_refused():
+    distinct = Event.objects.values_list("reason").distinct()
+    with pytest.raises(ValueError, match="end it with order_by"):
+        prepared.Rows(lambda _: distinct).values()
+    assert prepared.Rows(lambda _: distinct.order_by()).values() == []

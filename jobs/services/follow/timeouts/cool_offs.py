@@ -21,7 +21,7 @@ def run(now: datetime) -> int:
 
 
 _OWNERS_OF_LATE = prepared.Rows(
-    lambda param: Attempt.objects.filter(ended_at__gt=param("after", TIME)).values_list("job").distinct()
+    lambda param: Attempt.objects.filter(ended_at__gt=param("after", TIME)).order_by().values_list("job").distinct()
 )
 
 
