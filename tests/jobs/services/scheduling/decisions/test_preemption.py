@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Cluster
+from fleet.services.operations import lease_requests
 from jobs.models import Job, Work
 from jobs.services.follow import sweep
 from jobs.services.lifecycle import cycle_requests
@@ -56,12 +57,13 @@ def test_it_takes_back_in_the_next_cycle_what_runs_in_a_queue_that_is_stopped_wh
 
 def meanwhile(monkeypatch, *deeds: Callable[[], None]) -> None:
     """While a cycle plans, something is asked for: the first deed in the first cycle, the second in the next."""
-    asked, left = count(1), list(deeds)
+    asked, left, counted = count(), list(deeds), cycle_requests.requests
 
     def requests() -> int:
-        if next(asked) % 2 == 0 and left:
+        if next(asked) and left:
             left.pop(0)()
-        return len(deeds) - len(left)
+            lease_requests.add(cycle_requests.LEASE)
+        return counted()
 
     monkeypatch.setattr(cycle_requests, "requests", requests)
 
