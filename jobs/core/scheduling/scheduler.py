@@ -83,6 +83,8 @@ class Scheduler:
         """Of the last run."""
         self._preemption_epoch = 0
         """Incremented by every event that could make a failed search for preemption targets succeed."""
+        self._unstarted: set[int] = set()
+        """Placed gangs that may be targets, and once they have started are protected by a min-runtime."""
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot, guard: Guard = unguarded) -> "Scheduler":
@@ -186,6 +188,11 @@ class Scheduler:
             other.members[0][0] < place and is_promised(self.quota.ledger, other.sample.charge)
             for other in self._classes.by_leaf[group.leaf].values()
         )
+
+    def started(self, jobs: Iterable[int]) -> None:
+        """Of these the placement is written: a search that failed beside them may succeed now that others go before them."""
+        self._preemption_epoch += not self._unstarted.isdisjoint(jobs)
+        self._unstarted.clear()
 
     def mark_no_targets(self, jobs: Iterable[int]) -> None:
         """No preemption targets exist for the classes of these jobs; none are searched for until the epoch changes."""
@@ -427,6 +434,8 @@ class Scheduler:
             borrows = bool((ledger.held.used[path] > ledger.floor[path]).any())
             if borrows or self._waiting.preempts_by_priority(gang.leaf):
                 self._preemption_epoch += 1
+                if ledger.tree.by_path[gang.leaf].attributes.min_runtime:
+                    self._unstarted.add(gang.job_id)
 
     def _enqueue(self, gang: Gang, unit: Unit) -> None:
         is_own_class = gang.job_id in self._waiting.nominees or self.places.is_reserved_for(gang.job_id)

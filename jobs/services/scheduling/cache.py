@@ -168,6 +168,7 @@ class SchedulerCache:
     def applied(self, placed: Collection[int], versions: Iterable[int]) -> None:
         """The plan was written: these jobs are placed, and these journal versions hold nothing else that has to be read."""
         self._own_versions.update(versions)
+        self.scheduler.started(placed)
         self._candidates.changed(placed)
         if self._runs is not None:
             runtimes.read_again(self._runs, placed)

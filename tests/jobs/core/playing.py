@@ -124,6 +124,7 @@ class VirtualFleet:
         plan, orders = lending.withdraw_lent(self.scheduler, plan, preempt, self.time, lambda: self.runs)
         for placed in plan.placed:
             self._start(placed)
+        self.scheduler.started([placed.gang.job_id for placed in plan.placed])
         for taken in orders.evictions:
             self._evict(taken)
         return plan.more or orders.again

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from quotas.core.reclaiming import reclaim
 from tests.jobs.core.builders import GPU
 from tests.jobs.core.playing import VirtualFleet
 from tests.quotas.core.builders import quota
@@ -195,3 +196,42 @@ class Judge:
         self.since = {job: self.since.get(job, played.now) for job in entitled}
         late = {job: played.now - since for job, since in self.since.items() if played.now - since > self.patience}
         assert not late, f"promised and not served: {late}"
+
+
+def test_a_search_that_failed_beside_what_its_cycle_placed_is_made_again_once_that_has_started():
+    """a and b have two halves of two nodes; b's next job needs a half, and finds two quarters free. a's next job takes one.
+
+    It would be withdrawn first, and then a borrows no more; once it runs it is protected, and an older one goes.
+    """
+    played = VirtualFleet.of(16, leaf("a", 8, 16, min_runtime="10m"), leaf("b", 8, 16), leaf("c", 0, 16))
+    for at, (name, gpus) in enumerate([("a", 4), ("b", 2), ("c", 2)] * 2):
+        played.submit(at + 1, name, 1, gpus, 1000.0 if name == "c" else 10 * HOUR, at=at)
+    played.submit(7, "b", 1, 4, HOUR, at=2000)
+    played.submit(8, "a", 1, 2, 10 * HOUR, at=2000)
+    played.play(HOUR)
+    starts = {job: at for at, job in played.starts}
+    assert round(starts[8]) == 2000
+    assert [(kill.job in (1, 4), round(kill.at)) for kill in played.kills] == [(True, 2000)]
+    assert starts[7] <= 2000 + played.grace + SLACK
+
+
+def test_a_search_that_failed_is_made_again_once_for_a_placement_and_not_while_nothing_happens(monkeypatch):
+    """b has half of each node, so that none holds what its waiting jobs ask for, whatever a gives back."""
+    played = VirtualFleet.of(32, leaf("a", 8, 32, min_runtime="10m"), leaf("b", 24, 32))
+    for at, gpus in enumerate((4, 4, 4, 2)):
+        played.submit(2 * at + 1, "b", 1, 4, 10 * HOUR, at=2 * at)
+        played.submit(2 * at + 2, "a", 1, gpus, 10 * HOUR, at=2 * at + 1)
+    for gpus in (5, 6, 7, 8):
+        played.submit(10 + gpus, "b", 1, gpus, HOUR, at=2000)
+    played.submit(30, "a", 1, 2, 10 * HOUR, at=3000)
+    searched, search = [], reclaim.search
+    monkeypatch.setattr(
+        reclaim,
+        "search",
+        lambda *args: searched.append((played.cycles, round(played.now), args[1].id)) or search(*args),
+    )
+    played.play(2 * HOUR)
+    assert played.kills == [] and played.starts[-1] == (3000.0, 30)
+    cycles = sorted({(at, cycle) for cycle, at, _ in searched})
+    assert [at for at, _ in cycles] == [2000, 3000, 3000]
+    assert {job for _, _, job in searched} == {"15", "16", "17", "18"}

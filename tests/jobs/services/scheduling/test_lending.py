@@ -84,3 +84,23 @@ def test_it_does_not_start_a_borrower_beside_one_that_is_preempted_for_a_promise
     leave("old")
     cycle()
     assert states() == {"old": "Queued", "entitled": "Placed", "borrower": "Queued"}
+
+
+def test_a_promise_is_kept_that_only_a_placement_of_the_same_cycle_was_in_the_way_of():
+    """b3 needs half a node and two quarters are free. a3 takes one, so that a borrows: once it runs, a1 or a2 makes room."""
+    nodes_of_8(2)
+    protects = {"min-runtime": "10m"}
+    tree(16, *(quota(name, {GPU: low}, {GPU: 16}, attributes=protects) for name, low in (("a", 8), ("b", 8), ("c", 0))))
+    now = timezone.now()
+    for name, gpus in [("a1", 4), ("b1", 2), ("c1", 2), ("a2", 4), ("b2", 2), ("c2", 2)]:
+        books.apply(job(name, name[0], 0, gpus))
+        books.cycle(now)
+    books.sent()
+    Job.objects.update(state="Running", started_at=now)
+    books.end("c1")
+    books.end("c2")
+    books.apply(job("b3", "b", 0, 4), job("a3", "a", 0, 2))
+    for seconds in (3600, 3601):
+        books.cycle(now + timedelta(seconds=seconds))
+    assert states()["a3"] == "Placed"
+    assert [name for name, state in states().items() if state == "Reclaiming"] in (["a1"], ["a2"])
