@@ -18,7 +18,8 @@ def environment(name: str, beside: Path | None = None) -> Path:
     requirements = HERE / f"requirements-{name}.txt"
     about = requirements.read_bytes() + sys.version.encode() + (beside.name.encode() if beside else b"")
     digest = hashlib.sha256(about).hexdigest()[:12]
-    folder = ROOT / ".convoy" / "clients" / f"{name}-{digest}"
+    # Not in the product's home, which is private once it is there: process pods have users of their own.
+    folder = ROOT / ".venv" / "clients" / f"{name}-{digest}"
     if not folder.exists():
         _make(folder, requirements, beside)
     return folder
