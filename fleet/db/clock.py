@@ -13,8 +13,10 @@ import asyncio
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.db import connection
+from django.db.models import Q
 from django.utils import timezone
 
 _FRESH_S = 5.0
@@ -62,3 +64,13 @@ def _in_event_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def due_times(now: datetime, longest_wait: timedelta) -> dict[str, datetime]:
+    """The times that `is_due` compares with. One beyond the longest wait was written before the clock was set back."""
+    return {"now": now, "beyond": now + longest_wait + STEP}
+
+
+def is_due(column: str, now: Any, beyond: Any) -> Q:
+    """Rows whose time has come; ``now`` and ``beyond`` are times, or their places in a statement that is kept."""
+    return Q(**{f"{column}__lte": now}) | Q(**{f"{column}__gt": beyond})

@@ -62,7 +62,7 @@ def recover(job: Job, replicas: int) -> None:
     for _ in range(3):
         sweep.run(timezone.now())
         loop.run(timezone.now)
-        for pk in works.resizes_due(timezone.now() + timedelta(minutes=10)).values_list("pk", flat=True):
+        for pk in list(works.resizing().values_list("pk", flat=True)):
             Work.objects.filter(pk=pk).update(due_at=timezone.now())
             dispatcher.push(pk, timezone.now)
 

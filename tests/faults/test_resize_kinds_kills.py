@@ -6,7 +6,6 @@ follows: the copy of a Volcano Job, the RayCluster of a RayJob, the objects besi
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -166,7 +165,7 @@ class Scene:
         for _ in range(PATIENCE):
             self.member.judge()
             self.member.follows()
-            if not works.resizes_due(timezone.now() + timedelta(hours=1)).filter(pk=work.pk).exists():
+            if not works.resizing().filter(pk=work.pk).exists():
                 return
             Work.objects.filter(pk=work.pk).update(due_at=timezone.now(), claim="", claimed_at=None)
             dispatcher.push(work.pk, timezone.now)

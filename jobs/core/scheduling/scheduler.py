@@ -154,8 +154,7 @@ class Scheduler:
     def release(self, job: int) -> None:
         """Release what the job's leaf is charged for it."""
         self.deferred = {key: gang for key, gang in self.deferred.items() if gang.job_id != job}
-        charge = self.charges.pop(job, None)
-        if charge is None or self.quota is None:
+        if (charge := self.charges.pop(job, None)) is None or self.quota is None:
             return
         self._preemption_epoch += 1
         self.quota.ledger.release(charge)
@@ -191,7 +190,7 @@ class Scheduler:
 
     def started(self, jobs: Iterable[int]) -> None:
         """Of these the placement is written: a search that failed beside them may succeed now that others go before them."""
-        self._preemption_epoch += not self._unstarted.isdisjoint(jobs)
+        self._preemption_epoch += int(not self._unstarted.isdisjoint(jobs))
         self._unstarted.clear()
 
     def mark_no_targets(self, jobs: Iterable[int]) -> None:
@@ -307,8 +306,7 @@ class Scheduler:
         self.withdrawn = {job: g for job, g in self.withdrawn.items() if g.until and now < g.until + kept_for}
         nominees = find_nominees(self.gangs, self.leaving(), self._departed(), now, kept_for)
         nominees |= self.deferred_preemptors()
-        changed = nominees ^ self._waiting.nominees
-        self._waiting.nominees = nominees
+        changed, self._waiting.nominees = nominees ^ self._waiting.nominees, nominees
         for job in changed & self.gangs.keys():
             self.put(self.gangs[job])
 

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from structlog import get_logger
 
 from fleet.changes import events
@@ -50,7 +50,9 @@ PodFinding = tuple[PodEnd, Finding]
 def run(job_uid: UUID, number: int, now: datetime) -> bool:
     """Diagnoses one attempt if its logs are to be read, and no other worker reads them. Returns whether it did."""
     attempt = (
-        Attempt.objects.filter(_is_due(**_times_of_due(now)), job__uid=job_uid, number=number)
+        Attempt.objects.filter(
+            clock.is_due("log_due_at", **clock.due_times(now, _LONGEST_WAIT)), job__uid=job_uid, number=number
+        )
         .select_related("job")
         .first()
     )
@@ -64,22 +66,13 @@ def run(job_uid: UUID, number: int, now: datetime) -> bool:
 
 def request_due(now: datetime) -> None:
     """Enqueues attempts whose task was lost or found no place."""
-    for uid, number in _DUE.values(**_times_of_due(now)):
+    for uid, number in _DUE.values(**clock.due_times(now, _LONGEST_WAIT)):
         events.enqueue("jobs.diagnose", str(uid), number)
 
 
-def _is_due(now: Any, beyond: Any) -> Q:
-    return Q(log_due_at__lte=now) | Q(log_due_at__gt=beyond)
-
-
-def _times_of_due(now: datetime) -> dict[str, datetime]:
-    """A time beyond any wait is from before the clock was set back."""
-    return {"now": now, "beyond": now + _LONGEST_WAIT + clock.STEP}
-
-
 def _due(param: Param) -> QuerySet[Attempt, Any]:
-    due = Attempt.objects.filter(_is_due(param("now", TIME), param("beyond", TIME))).order_by("log_due_at")
-    return due.values_list("job__uid", "number")[:_BATCH]
+    is_due = clock.is_due("log_due_at", param("now", TIME), param("beyond", TIME))
+    return Attempt.objects.filter(is_due).order_by("log_due_at").values_list("job__uid", "number")[:_BATCH]
 
 
 _DUE = prepared.Rows(_due)

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from structlog import get_logger
 
 from fleet.changes import events
@@ -49,7 +49,9 @@ _places = BoundedSemaphore(_AT_ONCE)
 def run(job_uid: UUID, number: int, now: datetime) -> bool:
     """Reads what one attempt says, if it is due and no other worker does. Returns whether it did."""
     attempt = (
-        Attempt.objects.filter(_is_due(**_times_of_due(now)), job__uid=job_uid, number=number)
+        Attempt.objects.filter(
+            clock.is_due("facts_due_at", **clock.due_times(now, _LONGEST)), job__uid=job_uid, number=number
+        )
         .select_related("job")
         .first()
     )
@@ -63,7 +65,7 @@ def run(job_uid: UUID, number: int, now: datetime) -> bool:
 
 def request_due(now: datetime) -> None:
     """Enqueues attempts that are due, and those whose task was lost or found no place."""
-    for uid, number in _DUE.values(**_times_of_due(now)):
+    for uid, number in _DUE.values(**clock.due_times(now, _LONGEST)):
         events.enqueue("jobs.read_runtime", str(uid), number)
 
 
@@ -83,18 +85,9 @@ def hurry(jobs: Mapping[UUID, Job], changed: Collection[tuple[UUID, int]], now: 
             events.enqueue("jobs.read_runtime", str(uid), number)
 
 
-def _is_due(now: Any, beyond: Any) -> Q:
-    return Q(facts_due_at__lte=now) | Q(facts_due_at__gt=beyond)
-
-
-def _times_of_due(now: datetime) -> dict[str, datetime]:
-    """A time beyond any pause is from before the clock was set back."""
-    return {"now": now, "beyond": now + _LONGEST + clock.STEP}
-
-
 def _due(param: Param) -> QuerySet[Attempt, Any]:
-    due = Attempt.objects.filter(_is_due(param("now", TIME), param("beyond", TIME))).order_by("facts_due_at")
-    return due.values_list("job__uid", "number")[:_BATCH]
+    is_due = clock.is_due("facts_due_at", param("now", TIME), param("beyond", TIME))
+    return Attempt.objects.filter(is_due).order_by("facts_due_at").values_list("job__uid", "number")[:_BATCH]
 
 
 _DUE = prepared.Rows(_due)

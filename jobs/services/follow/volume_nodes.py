@@ -36,7 +36,7 @@ _places = BoundedSemaphore(_AT_ONCE)
 
 def request_due(now: datetime) -> None:
     """What is not known yet comes first."""
-    times = _times_of_due(now)
+    times = clock.due_times(now, _LATEST)
     for (pk,) in [*_UNKNOWN.values(**times), *_KNOWN.values(**times)][:_BATCH]:
         events.enqueue("jobs.read_volume", pk)
 
@@ -68,7 +68,7 @@ def read(pk: int, now: datetime) -> bool:
 
 
 def _read(pk: int, now: datetime) -> bool:
-    location = _due(**_times_of_due(now)).filter(pk=pk).select_related("cluster").first()
+    location = _due(**clock.due_times(now, _LATEST)).filter(pk=pk).select_related("cluster").first()
     if location is None or not _postpone(location, now):
         return False
     try:
@@ -90,13 +90,8 @@ def _claim(location: ClaimLocation) -> dict[str, Any] | None:
         return None
 
 
-def _times_of_due(now: datetime) -> dict[str, datetime]:
-    """A time beyond any wait is from before the clock was set back."""
-    return {"now": now, "beyond": now + _LATEST + clock.STEP}
-
-
 def _due(now: Any, beyond: Any) -> QuerySet[ClaimLocation]:
-    is_due = Q(read_due_at=None) | Q(read_due_at__lte=now) | Q(read_due_at__gt=beyond)
+    is_due = Q(read_due_at=None) | clock.is_due("read_due_at", now, beyond)
     return ClaimLocation.objects.filter(is_due, cluster__state=Cluster.State.READY)
 
 

@@ -200,8 +200,7 @@ def _placement(waiting: WaitingJob) -> list[Change]:
 
 def _with_policy(waiting: WaitingJob, change: Change) -> Change:
     """With the job's policy, changed as the advice says."""
-    policy = waiting.job.policy
-    if policy is None:
+    if (policy := waiting.job.policy) is None:
         return change
     if change.kind is Kind.SELECT:
         return replace(change, manifest=manifests.select_job(policy.manifest, change.cluster))
@@ -230,9 +229,8 @@ def _uid_of(name: str) -> str:
 
 
 def _enlarged(waiting: WaitingJob) -> list[Change]:
-    now, nodes = waiting.now, waiting.nodes
-    change = changes.nodes_to_add(waiting.engine, waiting.gang, waiting.demand, now, waiting.looks, nodes)
-    return [change] if change else []
+    about = (waiting.engine, waiting.gang, waiting.demand, waiting.now, waiting.looks, waiting.nodes)
+    return [change] if (change := changes.nodes_to_add(*about)) else []
 
 
 def _lowered(waiting: WaitingJob) -> list[Change]:
@@ -256,8 +254,7 @@ def _all_of(waiting: WaitingJob) -> list[Change]:
     nodes = _enlarged(waiting) if waiting.never else []
     if waiting.never and not nodes:
         return []
-    raised = _raised(waiting, nodes)
-    if not raised:
+    if not (raised := _raised(waiting, nodes)):
         return list(nodes)
     return [each for change in raised for each in remedies.all_of([*(change.steps or [change]), *nodes])]
 
@@ -297,10 +294,10 @@ def _return(waiting: WaitingJob, borrower: Borrower, resource: str) -> Change:
     message = f"{borrower.path} uses {reasons.amount(resource, borrower.amount)} more than its min"
     if waiting.quota is not None and waiting.job.leaf in waiting.quota.ledger.path_rows:
         ledger, claimant = waiting.quota.ledger, admission_pass.unit_of(waiting.gang)
-        running = snapshot.running_jobs()
-        first_at = partial(snapshot.first_unprotected, running, ledger.tree, borrower.path, resource, waiting.now)
-        claim = describe_claim(ledger, claimant, borrower.path, resource, first_at)
-        message = f"{message} ({claim})" if claim else message
+        about = (snapshot.running_jobs(), ledger.tree, borrower.path, resource, waiting.now)
+        first_at = partial(snapshot.first_unprotected, *about)
+        if claim := describe_claim(ledger, claimant, borrower.path, resource, first_at):
+            message = f"{message} ({claim})"
     amounts = {resource: borrower.amount}
     return Change(
         Kind.RETURN_BORROWED, message, path=borrower.path, amounts=amounts, jobs=tuple(enough[0]), count=enough[1]

@@ -81,11 +81,6 @@ def due(now: datetime) -> QuerySet[Work]:
     return _due(actionable(), **_times_of_due(now))
 
 
-def resizes_due(now: datetime) -> QuerySet[Work]:
-    """As `due`, of the works that are `resizing`."""
-    return _due(resizing(), **_times_of_due(now))
-
-
 def _times_of_due(now: datetime) -> dict[str, datetime]:
     claim_ends = timedelta(seconds=settings.CONVOY_DISPATCH.claim_s)
     longest_wait = 2 * timedelta(seconds=settings.CONVOY_DISPATCH.longest_retry_s)
