@@ -163,6 +163,9 @@ class Verbs:
         resource, metadata = self.kind.served.resource, document.get("metadata")
         if not isinstance(metadata, dict):
             raise KubeError(400, "metadata must be an object with a name")
+        for key in ("labels", "annotations"):
+            if not isinstance(metadata.get(key) or {}, dict):
+                raise KubeError(400, f"metadata.{key} must be an object of text values")
         expected = (resource.api_version, resource.kind)
         sent = (document.get("apiVersion") or expected[0], document.get("kind") or expected[1])
         if sent != expected:

@@ -128,9 +128,6 @@ class Namespaces(Kind):
 
     def _annotations(self, document: Object, write: Write) -> dict[str, str]:
         labels, annotations = (document["metadata"].get(field) or {} for field in ("labels", "annotations"))
-        for field, value in (("labels", labels), ("annotations", annotations)):
-            if not isinstance(value, dict):
-                raise invalid(f"metadata.{field}", "must be an object of text values")
         if fault := next(tags.annotation_faults(annotations), None):
             raise invalid(f"metadata.{fault[0]}", fault[1])
         dropped = sorted(map(str, labels.keys() - {NAME_LABEL}))

@@ -45,6 +45,18 @@ def test_it_refuses_a_label_by_its_place(ada):
     assert "metadata.labels.a" in told and not Cluster.objects.get().labels
 
 
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+def test_it_refuses_labels_that_are_no_object(ada, field):
+    path = "/apis/cluster.karmada.io/v1alpha1/clusters/north"
+    document = {
+        **json.loads(ada.says("get", "cluster", "north", "-ojson")),
+        "metadata": {"name": "north", field: [["a", "b"]]},
+    }
+    assert f"metadata.{field} must be an object" in ada.refused(
+        "replace", "--raw", path, "-f", "-", given=json.dumps(document)
+    )
+
+
 def test_it_taints_and_cordons_by_taints(ada):
     cordon = {"key": "convoy.dev/cordoned", "effect": "NoSchedule"}
     patched(ada, {"taints": [{"key": "gpu", "value": "old", "effect": "NoSchedule"}, cordon]})
