@@ -1,5 +1,6 @@
 /** How much the GPUs of a cluster compute over time, why some are not measured, and who leaves theirs idle. */
 import { useQuery } from '@tanstack/react-query';
+import { Gauge } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 
 import { timesOf, valuesOf } from '../series/answer.ts';
@@ -7,12 +8,23 @@ import { ChartPanel } from '../series/ChartPanel.tsx';
 import { seriesQuery } from '../series/queries.ts';
 import { useRange } from '../series/range.ts';
 import { SeriesChart } from '../series/SeriesChart.tsx';
+import { Empty } from '../ui/Message.tsx';
+import { Panel } from '../ui/Panel.tsx';
 import { IdleGpus } from './IdleGpus.tsx';
 import { gpuReadingsQuery } from './queries.ts';
 
 export function ClusterUse({ name }: { name: string }) {
   const { t } = useTranslation('deferred');
   const readings = useQuery(gpuReadingsQuery).data?.results.find(({ cluster }) => cluster === name);
+  if (readings && readings.measured === 0 && readings.read_at === null && readings.message === '') {
+    return (
+      <Panel title={t('gpuUse.title')}>
+        <Empty title={t('gpuUse.noneTitle')} icon={Gauge}>
+          {t('gpuUse.noneInCluster')}
+        </Empty>
+      </Panel>
+    );
+  }
   return (
     <>
       <ChartPanel title={t('gpuUse.title')}>
