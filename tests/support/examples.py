@@ -10,6 +10,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 QUICK = 25
 IS_FULL = os.environ.get("CONVOY_HYPOTHESIS") == "full"
@@ -25,7 +26,7 @@ def load() -> None:
     """For the laws that state no number of their own."""
     settings.load_profile("full" if IS_FULL else "quick")
     if not (IS_FULL or _IS_FUZZ):
-        none = providers.Constants()
+        none = Constants()
         providers._get_local_constants = lambda: none
 
 
