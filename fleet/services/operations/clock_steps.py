@@ -7,7 +7,7 @@ looked: the row that all of them write has no gap then.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Q
@@ -20,6 +20,8 @@ from fleet.models import ClockReading, ClockStep
 
 log = get_logger(__name__)
 
+_NOTHING = datetime.fromtimestamp(0, UTC)
+"""Nothing was written before."""
 _WRITTEN_EVERY = timedelta(seconds=10)
 _KEPT = 16
 """Older steps are folded into one: times from before them are long ago, and count as later at most."""
@@ -124,6 +126,11 @@ def is_followed(now: datetime) -> bool:
     """Whether a step of the clock up to now would have been noted: the sweep has looked lately."""
     reading = ClockReading.objects.first()
     return reading is None or abs(now - reading.at) <= STEP
+
+
+def forgettable_before(keep: timedelta, now: datetime) -> datetime:
+    """What was written before it has been kept for so long. Nothing was, while a step of the clock may not be noted yet."""
+    return elapsed(now).before(keep) if is_followed(now) else _NOTHING
 
 
 def elapsed(now: datetime) -> Elapsed:

@@ -72,7 +72,7 @@ def _forget_readings(now: datetime) -> None:
 
 
 def _before(keep_s: float, now: datetime) -> datetime:
-    return clock_steps.elapsed(now).before(timedelta(seconds=keep_s))
+    return clock_steps.forgettable_before(timedelta(seconds=keep_s), now)
 
 
 def _forget_links(now: datetime) -> None:

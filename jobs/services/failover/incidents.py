@@ -19,6 +19,7 @@ from fleet.core.members.health import State
 from fleet.db import prepared
 from fleet.db.prepared import TIME, Param
 from fleet.models import Cluster
+from fleet.services.operations import clock_steps
 from jobs.core.failover.incidents import (
     OF_JOB,
     OUTAGES,
@@ -263,8 +264,9 @@ def _forget(now: datetime) -> None:
 
     An ended incident whose jobs were deleted is not shown any more, and is deleted when its time is over.
     """
-    oldest_kept = now - timedelta(seconds=settings.CONVOY_RETENTION.events_s)
-    if pks := [pk for (pk,) in [*_OLD.values(before=oldest_kept), *_EMPTY.values()]]:
+    keep = timedelta(seconds=settings.CONVOY_RETENTION.events_s)
+    old = _OLD.values(before=now - keep) and _OLD.values(before=clock_steps.forgettable_before(keep, now))
+    if pks := [pk for (pk,) in [*old, *_EMPTY.values()]]:
         Incident.objects.filter(pk__in=pks).delete()
 
 

@@ -19,6 +19,7 @@ from fleet.db import isolation, prepared
 from fleet.db.prepared import TIME
 from fleet.models import Cluster, Namespace
 from fleet.services.clusters import circuits, node_exclusions
+from fleet.services.operations import clock_steps
 from fleet.services.operations.clock_steps import StepDetector
 from fleet.services.operations.exclusive import exclusive
 from jobs import queries, snapshot
@@ -83,9 +84,9 @@ def _steps() -> Sequence[Callable[[datetime], object]]:
 
 
 def _forget_deleted(now: datetime) -> None:
-    before = now - timedelta(seconds=settings.CONVOY_RETENTION.deleted_jobs_s)
-    if _ANY_DELETED.values(before=before):
-        DeletedJob.objects.filter(at__lt=before).delete()
+    keep = timedelta(seconds=settings.CONVOY_RETENTION.deleted_jobs_s)
+    if _ANY_DELETED.values(before=now - keep):
+        DeletedJob.objects.filter(at__lt=clock_steps.forgettable_before(keep, now)).delete()
 
 
 _ANY_DELETED = prepared.Rows(

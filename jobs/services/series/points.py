@@ -2,12 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from structlog import get_logger
 
 from fleet.db import bulk
+from fleet.services.operations import clock_steps
 from jobs.core.series.catalogue import FINE, HOUR, MINUTE, Dimension, Key, Metric, absent, floor
 from jobs.core.series.downsampling import Value
 from jobs.models import Series, SeriesPoint
@@ -96,11 +98,11 @@ def store(rows: Sequence[Mapping[str, object]]) -> None:
     bulk.store(SeriesPoint, rows, keyless=True)
 
 
-def forget(now: float) -> None:
+def forget(now: datetime) -> None:
     """Deletes points beyond their retention, but for the last of each series before it, which says what was then."""
     keep = settings.CONVOY_SERIES
     for step, kept_s in ((FINE, keep.fine_s), (MINUTE, keep.minute_s), (HOUR, keep.hour_s)):
-        before = floor(now - kept_s, HOUR)
+        before = floor(clock_steps.forgettable_before(timedelta(seconds=kept_s), now).timestamp(), HOUR)
         old = SeriesPoint.objects.filter(step=step, at__lt=before)
         later = SeriesPoint.objects.filter(series=OuterRef("series"), step=step, at__gt=OuterRef("at"), at__lte=before)
         old.filter(Exists(later)).delete()

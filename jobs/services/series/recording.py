@@ -78,7 +78,7 @@ class Recorder:
                 progress.version, progress.version_since = version, floor(at, FINE) + FINE
             progress.save()
             if progress.hour > before:
-                points.forget(at)
+                points.forget(datetime.fromtimestamp(at, UTC))
         if progress.hour == before:  # otherwise series may be forgotten
             self._heads, self._fine = heads, until
         return True

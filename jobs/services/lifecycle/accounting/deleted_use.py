@@ -6,6 +6,7 @@ from django.conf import settings
 
 from fleet.db import prepared
 from fleet.db.prepared import TIME
+from fleet.services.operations import clock_steps
 from jobs import snapshot
 from jobs.models import DeletedUse, Job
 from quotas.core.accounts.budget_accounts import begin_of_longest
@@ -53,10 +54,10 @@ def counted_since(now: datetime) -> datetime:
 
 def forget(now: datetime) -> None:
     """Removes what counts neither for shares, also if the half-life were raised, nor for a budget."""
-    faded = min(counted_since(now), now - _KEPT)
-    if not _ANY_BEFORE.values(before=faded):
+    keep = max(now - counted_since(now), _KEPT)
+    if not _ANY_BEFORE.values(before=now - keep):
         return
-    counts = begin_of_longest(snapshot.tree_in_force()[0], now)
+    faded, counts = clock_steps.forgettable_before(keep, now), begin_of_longest(snapshot.tree_in_force()[0], now)
     DeletedUse.objects.filter(ended_at__lt=min(faded, counts or faded)).delete()
 
 

@@ -20,6 +20,7 @@ from fleet.core.prices import MODEL_LABELS
 from fleet.db import prepared
 from fleet.db.prepared import TIME
 from fleet.models import Cluster, Node, Pod
+from fleet.services.operations import clock_steps
 from jobs.core.explain import accounting, timeline, waited_codes
 from jobs.core.explain.accounting import SAVED, UNSAVED, Span
 from jobs.core.explain.timeline import Owner
@@ -43,7 +44,7 @@ def settle(now: datetime) -> int:
     ended = [pk for (pk,) in _TO_SETTLE.values()]
     count = _settle(ended, now) if ended else 0
     if _ANY_OLD.values(before=now - _KEPT):
-        UsageSpan.objects.filter(end__lt=now - _KEPT).delete()
+        UsageSpan.objects.filter(end__lt=clock_steps.forgettable_before(_KEPT, now)).delete()
     return count
 
 
