@@ -1,7 +1,7 @@
 """The websocket that says what changed (kind, name, version); REST says what it is.
 
-A socket belongs to a user for as long as the session or token it came with is good, which is asked again at every
-heartbeat, and receives only changes in namespaces that user may read, and of global objects. With Redis, changes come through
+A socket belongs to a user for as long as the session or token it came with is good, which is asked again every few
+seconds, and receives only changes in namespaces that user may read, and of global objects. With Redis, changes come through
 the channel layer; without, one task per process follows the journal for all of its sockets.
 """
 
@@ -33,6 +33,8 @@ from fleet.services.authorization import access
 log = logging.getLogger(__name__)
 
 PING_S = 15.0
+LOOK_S = 4.0
+"""Seconds between two looks at the rights of a socket's user."""
 FOLLOW_S = 0.25
 LONGEST_MESSAGE = 4096
 RESUME_LIMIT = 5000
@@ -45,8 +47,8 @@ TURN = 50
 BEARER = "convoy.bearer."
 PLAIN = "convoy.v1"
 REFUSED, TOO_MANY, ENDED, TOO_LONG, AWAY = 4401, 4429, 4403, 1009, 1013
-MAX_FAILED_BEATS = 3
-"""Heartbeats in a row without an answer of the database, after which a socket is closed: its user comes again."""
+MAX_FAILED_LOOKS = 10
+"""Looks in a row without an answer of the database, after which a socket is closed: its user comes again."""
 
 Change = dict[str, Any]
 _open: Counter[int] = Counter()
@@ -126,26 +128,26 @@ class ChangesConsumer(AsyncWebsocketConsumer):
 
     async def _beat(self) -> None:
         """Looks at the rights again and again; ends when they are gone, or cannot be looked at."""
-        failures = 0
-        while failures < MAX_FAILED_BEATS:
+        failures, ping_at, now = 0, 0.0, asyncio.get_running_loop().time
+        while failures < MAX_FAILED_LOOKS:
             try:
-                if not await self._ping():
+                if await self._who() is None:
+                    await self.close(ENDED)
                     return
+                if now() >= ping_at:
+                    await self._ping()
+                    ping_at = now() + PING_S
                 failures = 0
             except (DatabaseError, InterfaceError) as e:
                 failures += 1
                 log.warning("the rights of a websocket cannot be looked at: %s", e)
-            await asyncio.sleep(PING_S)
+            await asyncio.sleep(min(LOOK_S, PING_S))
         await self.close(AWAY)
 
-    async def _ping(self) -> bool:
-        if await self._who() is None:
-            await self.close(ENDED)
-            return False
+    async def _ping(self) -> None:
         head = await database_sync_to_async(journal.head)()
         await self.send(json.dumps({"type": "ping", "version": self.settled}))
         self.settled = head
-        return True
 
     def _heart_stopped(self, heart: asyncio.Task[None]) -> None:
         """No socket stays open whose rights are not looked at any more."""

@@ -7,9 +7,9 @@ import asyncio
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -25,10 +25,11 @@ from fleet.kube.requests.status import KubeError
 from fleet.kube.server import request as http
 from fleet.kube.server.app import Answer, Server
 from fleet.kube.server.kinds import Namespaces, Object
+from fleet.kube.server.open_watches import OpenWatch, OpenWatches
 from fleet.kube.server.paths import Catalog
 from fleet.kube.server.request import Receive, Request, Scope, Send
 from fleet.kube.server.selection import selection
-from fleet.kube.server.watching import Frame, Opening, WatchOptions
+from fleet.kube.server.watching import Frame, Opening, Right, WatchOptions
 from fleet.kubeapi import auditing, pod_logs, pod_streams, proxy, refusals, reviews, watching
 from fleet.kubeapi.event_watches import WithMembers
 from fleet.kubeapi.feed import Feed
@@ -55,7 +56,7 @@ VERSION = "v1.31.0+convoy"
 
 
 class Application(Server[Kind]):
-    asks_again, bookmark_s = True, 10.0
+    bookmark_s = 10.0
 
     def __init__(self, kinds: Sequence[Kind], clock: Callable[[], datetime] = clock.now) -> None:
         super().__init__(Catalog(kinds), Journal(), version=VERSION, title="Convoy")
@@ -65,6 +66,7 @@ class Application(Server[Kind]):
         self._feed = Feed(self.run)
         self._watches: Counter[int] = Counter()
         """Open ones of each user, whatever the token: `fleet.limits` counts those of one token."""
+        self._open_watches = OpenWatches(self._lost)
         self._proxy = Proxy(self.run, self.authenticate)
         self._pod_streams = PodStreams(self.run, self.authenticate)
 
@@ -187,13 +189,23 @@ class Application(Server[Kind]):
         """Of a few threads of their own: members that do not answer keep no request to the fleet waiting."""
         return await sync_to_async(_with_database, thread_sensitive=False, executor=self._polls)(work, *args)
 
-    def still_allowed(self, request: Request, target: Target, namespaces: Namespaces) -> bool:
-        """Not when some of the namespaces it began with may no longer be read: the client lists and watches anew."""
+    def right(self, request: Request, target: Target, namespaces: Namespaces) -> Right:
+        return partial(self._open_watches.one, request, target, namespaces)
+
+    async def _lost(self, watches: Sequence[OpenWatch]) -> Collection[OpenWatch] | None:
         try:
-            readable_now = self.authorize(self.authenticate(request), "watch", target)
-        except (KubeError, Forbidden):
-            return False
-        return readable_now is None or (namespaces is not None and namespaces <= readable_now)
+            return list(await self.run(self._without_rights, watches))
+        except (DatabaseError, InterfaceError) as e:
+            log.warning("the rights of %s watches cannot be looked at: %s", len(watches), e)
+            return None
+
+    def _without_rights(self, watches: Sequence[OpenWatch]) -> list[OpenWatch]:
+        """Each token is looked up once, however many watches it has."""
+        users: dict[str, Any] = {}
+        for bearer, request in {each.request.bearer: each.request for each in watches}.items():
+            with suppress(KubeError):
+                users[bearer] = self.authenticate(request)
+        return [each for each in watches if not _may_go_on(users.get(each.request.bearer), each)]
 
     def name_of(self, user: Any) -> str:
         return str(user.get_username())
@@ -236,6 +248,17 @@ def readable(target: Target, user: Any) -> Namespaces:
     if target.namespace or not allowed:
         raise access.refusal(user, kind.read_verb, kind.name, target.namespace)
     return allowed
+
+
+def _may_go_on(user: Any, watch: OpenWatch) -> bool:
+    """Not when some of the namespaces it began with may no longer be read: the client lists and watches anew."""
+    if user is None:
+        return False
+    try:
+        readable_now = readable(watch.target, user)
+    except Forbidden:
+        return False
+    return readable_now is None or (watch.namespaces is not None and watch.namespaces <= readable_now)
 
 
 def _question(namespaces: Namespaces, about: Mapping[str, str]) -> Question:

@@ -134,8 +134,8 @@ PATCHES: dict[str, list[Any]] = {
 class Door:
     """Requests of one user; of an admin unless another is given."""
 
-    def __init__(self, user: Any = None) -> None:
-        self._application = application()
+    def __init__(self, user: Any = None, served: Any = None) -> None:
+        self._application = served or application()
         self.catalog = self._application.catalog
         user = user or person("ada", superuser=True)
         self._token = access.mint(user, "attack", life=None, now=timezone.now())[1]

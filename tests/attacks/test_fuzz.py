@@ -1,7 +1,7 @@
 """Random requests to REST, the Kubernetes-style API and the proxy: no answer is an error of the server, and nothing crashes.
 
-A few with fixed seeds in every run; ``make fuzz MINUTES=10`` goes on for so long with new ones, and prints the seed of a
-failure, or the seeds, the number of requests by their status, and the memory before and after.
+A few with fixed seeds in every run; ``make fuzz MINUTES=10`` goes on for so long with new ones, as every role, and prints the
+seed of a failure, or the seeds, the number of requests by role and status, and the memory before and after.
 """
 
 import json
@@ -10,7 +10,7 @@ import random
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,17 +18,21 @@ from urllib.parse import urlencode
 
 import pytest
 from django.db import close_old_connections, transaction
+from django.utils import timezone
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 
+from deploy.config.kube import application
 from fleet.kube.resources import PYTORCH_JOBS
 from fleet.limits.settings import Limits
 from fleet.member.client import Access
 from fleet.models import Cluster, Grant
+from fleet.services.authorization import access
 from fleet.services.members import member_clients
 from jobs.models import Job
+from quotas.models import QuotaGrant
 from simulator.apiserver import ApiServer
 from tests.attacks import kube_door as kube
 from tests.attacks import kube_kinds
@@ -36,7 +40,7 @@ from tests.attacks.bodies import JSON, YAML, as_json
 from tests.fleet.api import rest_contract as rest
 from tests.support import books, quotas
 from tests.support.members import join, members, north, serve
-from tests.support.people import person
+from tests.support.people import person, roles_in
 from tests.support.world import POLICY
 
 __all__ = ["members", "north"]
@@ -149,6 +153,10 @@ queries = st.dictionaries(
 ).filter(lambda query: query.get("watch") not in ("1", "true", "True"))
 
 
+Statuses = Counter[tuple[str, int]]
+"""How often a role had a status."""
+
+
 def few(examples: int) -> Any:
     return settings(
         max_examples=examples,
@@ -159,7 +167,24 @@ def few(examples: int) -> Any:
     )
 
 
-def again(round_: Callable[[int], None], statuses: Counter[int]) -> None:
+def people(own: str) -> dict[str, Any]:
+    """A user of each role by its name; in a short run the admin alone, who is refused least."""
+    return {"admin": person("ada", superuser=True), **(others(own) if MINUTES else {})}
+
+
+def others(own: str) -> dict[str, Any]:
+    grants = {role: grant for role, grant in roles_in(own).items() if role != "admin"}
+    users = {role: person(role, *([grant] if grant else [])) for role, grant in grants.items()}
+    QuotaGrant.objects.create(user=users["lead"], path=f"root/{own}")
+    return users
+
+
+def of_all(names: Iterable[str]) -> st.SearchStrategy[str]:
+    """One of them; the admin, with whom requests get furthest, as often as all others together."""
+    return st.just("admin") | st.sampled_from(sorted(names))
+
+
+def again(round_: Callable[[int], None], statuses: Statuses) -> None:
     """With fixed seeds, or with new ones until an equal share of the time is over."""
     if not MINUTES:
         for number in range(_SEEDS):
@@ -175,7 +200,9 @@ def again(round_: Callable[[int], None], statuses: Counter[int]) -> None:
         except BaseException:
             print(f"seed {seeds[-1]}")
             raise
-    print(f"\n{statuses.total()} requests, statuses {dict(sorted(statuses.items()))}, seeds {seeds}")
+    print(f"\n{statuses.total()} requests in {len(seeds)} rounds, seeds {seeds}")
+    for role in sorted({role for role, _ in statuses}):
+        print(role, {code: number for (each, code), number in sorted(statuses.items()) if each == role})
     print(f"resident memory {before} KiB before, {_resident_kb()} KiB after")
 
 
@@ -183,6 +210,11 @@ def _resident_kb() -> int:
     """0 where the system has no /proc."""
     file = Path("/proc/self/statm")
     return int(file.read_text().split()[1]) * resource.getpagesize() // 1024 if file.exists() else 0
+
+
+def doors_of(users: Mapping[str, Any]) -> dict[str, kube.Door]:
+    served = application()
+    return {role: kube.Door(user, served) for role, user in users.items()}
 
 
 @pytest.fixture(autouse=True)
@@ -194,10 +226,11 @@ def memory_is_bounded() -> Iterator[None]:
 
 @pytest.mark.django_db(transaction=True)
 def test_the_kubernetes_door_answers_whatever_comes() -> None:
-    door, statuses = kube.Door(), Counter[int]()
+    doors, statuses = doors_of(people("default")), Statuses()
 
     @few(_EXAMPLES * 4)
     @given(
+        of_all(doors),
         st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "X"]),
         st.sampled_from(HOMES),
         st.sampled_from(NAMES) | st.text(max_size=9),
@@ -205,11 +238,11 @@ def test_the_kubernetes_door_answers_whatever_comes() -> None:
         bodies,
         queries,
     )
-    def ask(method: str, home: str, name: str, kind: str, body: bytes, query: dict[str, str]) -> None:
+    def ask(role: str, method: str, home: str, name: str, kind: str, body: bytes, query: dict[str, str]) -> None:
         path = f"{home}/{name}" if name else home
-        code, answer = door.ask(method, path, body, kind, urlencode(query, errors="surrogatepass"))
-        statuses[code] += 1
-        assert code < 500, (method, path, kind, body[:300], query, answer)
+        code, answer = doors[role].ask(method, path, body, kind, urlencode(query, errors="surrogatepass"))
+        statuses[role, code] += 1
+        assert code < 500, (role, method, path, kind, body[:300], query, answer)
         assert code < 400 or answer.get("kind") == "Status", (method, path, answer)
 
     again(lambda number: seed(number)(ask)(), statuses)
@@ -218,24 +251,24 @@ def test_the_kubernetes_door_answers_whatever_comes() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_every_kind_of_the_kubernetes_door_answers_whatever_comes() -> None:
-    """As a fleet admin, whose requests nothing but the kinds themselves refuses."""
     cluster = books.a_cluster("north", gpus=8)
     Cluster.objects.filter(pk=cluster.pk).update(access=member_clients.stored(Access("https://127.0.0.1:1")))
-    door, statuses = kube.Door(), Counter[int]()
-    targets = kube_kinds.targets(door.catalog)
+    doors, statuses = doors_of(people("vision")), Statuses()
+    targets = kube_kinds.targets(doors["admin"].catalog)
 
     @few(_EXAMPLES * 3)
-    @given(kube_kinds.stories(targets, values, st.just({}) | queries))
-    def tell(story: tuple[kube_kinds.Target, list[kube_kinds.Request]]) -> None:
+    @given(of_all(doors), kube_kinds.stories(targets, values, st.just({}) | queries))
+    def tell(role: str, story: tuple[kube_kinds.Target, list[kube_kinds.Request]]) -> None:
         for each in story[1]:
-            code, answer = door.ask(each.method, each.path, each.body, each.content_type, each.query)
-            statuses[code] += 1
-            assert code < 500, (each, answer)
+            code, answer = doors[role].ask(each.method, each.path, each.body, each.content_type, each.query)
+            statuses[role, code] += 1
+            assert code < 500, (role, each, answer)
             assert code < 400 or answer.get("kind") == "Status", (each, answer)
 
     again(lambda number: seed(number)(tell)(), statuses)
-    shallow = statuses[404] + statuses[405]
-    assert statuses[200] and statuses[201] and shallow * 3 < statuses.total(), statuses
+    of_admin = {code: number for (role, code), number in statuses.items() if role == "admin"}
+    shallow = of_admin.get(404, 0) + of_admin.get(405, 0)
+    assert of_admin.keys() >= {200, 201} and shallow * 3 < sum(of_admin.values()), of_admin
     close_old_connections()
 
 
@@ -244,11 +277,12 @@ def test_the_proxy_answers_whatever_comes(north: ApiServer) -> None:
     """As an editor, whose bodies are judged before they are passed on, and as an admin; the member is a real API server."""
     join(north)
     serve(north, PYTORCH_JOBS)
-    doors, statuses = [kube.Door(), kube.Door(person("edda", (Grant.Role.EDITOR, "team")))], Counter[int]()
+    editor = {} if MINUTES else {"editor": person("edda", (Grant.Role.EDITOR, "team"))}
+    doors, statuses = doors_of({**people("team"), **editor}), Statuses()
 
     @few(_EXAMPLES * 3)
     @given(
-        st.sampled_from(doors),
+        of_all(doors),
         st.sampled_from(["GET", "GET", "POST", "POST", "PUT", "PATCH", "DELETE", "HEAD"]),
         st.sampled_from(PROXIED),
         st.sampled_from(PARTS) | st.sampled_from(PARTS) | st.text(max_size=20).map(lambda text: f"/{text}"),
@@ -256,18 +290,18 @@ def test_the_proxy_answers_whatever_comes(north: ApiServer) -> None:
         bodies | st.sampled_from([as_json(document) for document in (POD, *DOCUMENTS)]),
         st.just({}) | queries,
     )
-    def ask(door: kube.Door, method: str, home: str, end: str, kind: str, body: bytes, query: dict[str, str]) -> None:
+    def ask(role: str, method: str, home: str, end: str, kind: str, body: bytes, query: dict[str, str]) -> None:
         query.pop("watch", None)  # it would go on
         path, asked = kube.PROXY + home + end, urlencode(query, errors="surrogatepass")
         if len(asked) > Limits().url:  # refused in front of the application (`fleet.limits`)
             return
-        code, answer = door.exchange(method, path, body, kind, asked)
-        statuses[code] += 1
-        assert code < 500, (method, path, kind, body[:300], query, answer)
+        code, answer = doors[role].exchange(method, path, body, kind, asked)
+        statuses[role, code] += 1
+        assert code < 500, (role, method, path, kind, body[:300], query, answer)
 
     again(lambda number: seed(number)(ask)(), statuses)
 
-    assert statuses[200] and statuses[403], "some are passed on, and some are not"
+    assert {200, 403} <= {code for _, code in statuses}, "some are passed on, and some are not"
     close_old_connections()
 
 
@@ -279,29 +313,39 @@ def test_rest_answers_whatever_its_contract_allows_and_what_it_does_not(
     Cluster.objects.filter(name="north").update(access=member_clients.stored(north.access()))
     job = str(Job.objects.get().uid)
     operations = rest.OPERATIONS if MINUTES else rest.OPERATIONS[::6]
-    statuses = Counter[int]()
+    of_roles, statuses = {"admin": headers, **(others_of_rest() if MINUTES else {})}, Statuses()
 
     def round_(number: int) -> None:
         for operation in operations:
             for mode in GenerationMode:
                 with suppress(Unsatisfiable):
-                    seed(number)(_asking(operation, mode, job, headers, statuses))()
+                    seed(number)(_asking(operation, mode, job, of_roles, statuses))()
 
     again(round_, statuses)
 
 
-def _asking(operation: Any, mode: GenerationMode, job: str, headers: dict[str, str], statuses: Counter[int]) -> Any:
+def others_of_rest() -> dict[str, dict[str, str]]:
+    """The headers of each role but the admin's, and of a caller without a token."""
+    tokens = {
+        role: access.mint(user, "fuzz", life=None, now=timezone.now())[1] for role, user in others("default").items()
+    }
+    return {"stranger": {}, **{role: {"Authorization": f"Bearer {token}"} for role, token in tokens.items()}}
+
+
+def _asking(
+    operation: Any, mode: GenerationMode, job: str, of_roles: Mapping[str, dict[str, str]], statuses: Statuses
+) -> Any:
     there = {"name": "north", "node": "north-0", "username": "ada", "id": job if "job" in operation.path else "1"}
 
     @few(8 if MINUTES else 4)
-    @given(operation.as_strategy(generation_mode=mode), st.booleans())
-    def ask(case: Any, known: bool) -> None:
+    @given(of_all(of_roles), operation.as_strategy(generation_mode=mode), st.booleans())
+    def ask(role: str, case: Any, known: bool) -> None:
         if known:
             case.path_parameters = {name: there[name] for name in case.path_parameters}
         with transaction.atomic():
-            answer = case.call(headers=headers, app=rest.APPLICATION)
+            answer = case.call(headers=of_roles[role], app=rest.APPLICATION)
             transaction.set_rollback(True)
-        statuses[answer.status_code] += 1
-        assert answer.status_code < 500, (case, answer.content[:500])
+        statuses[role, answer.status_code] += 1
+        assert answer.status_code < 500, (role, case, answer.content[:500])
 
     return ask

@@ -15,10 +15,13 @@ from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
 from deploy.config.kube import application
+from fleet import consumers
 from fleet.api.sign_in.authentication import TokenAuthentication, user_of_now
 from fleet.core.security.token_scopes import Scope
+from fleet.kube.server import open_watches
+from fleet.kubeapi import pod_streams, proxy
 from fleet.models import Grant, Token
-from fleet.services.authorization import access
+from fleet.services.authorization import access, users
 from jobs.api.inspect import logs
 from jobs.services.inspect.logs import Log
 from quotas.models import QuotaGrant
@@ -33,7 +36,6 @@ TREE = "/api/v1/quota/tree/"
 async def watched(token: str, path: str, meanwhile: Any) -> list[str]:
     """Names that a watch shows until the server ends it; ``meanwhile`` is called once it has begun."""
     door, shown, began = application(), [], asyncio.Event()
-    door.bookmark_s = 0.05
     bodies = iter([{"type": "http.request", "body": b"", "more_body": False}])
 
     async def receive() -> dict[str, Any]:
@@ -62,8 +64,40 @@ def _in_thread(work: Any) -> None:
         connection.close()
 
 
+@pytest.fixture
+def looked_at_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_watches, "LOOK_S", 0.02)
+
+
+ENDINGS = {
+    "the token was revoked": lambda user: access.revoke(user, Token.objects.get(user=user).pk, now=timezone.now()),
+    "the token ran out": lambda user: Token.objects.filter(user=user).update(expires_at=timezone.now()),
+    "the user was disabled": lambda user: users.disable(user.get_username()),
+    "the password changed": lambda user: users.set_password(
+        user.get_username(), "another long one", now=timezone.now()
+    ),
+}
+
+
 @pytest.mark.django_db(transaction=True)
-def test_a_watch_of_all_namespaces_ends_when_one_of_them_may_no_longer_be_read() -> None:
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_watch_ends_when_what_its_reader_signed_in_with_ends(looked_at_often: None, ending: str) -> None:
+    person("ada", superuser=True)
+    mal = person("mal", (Grant.Role.VIEWER, OURS[0]))
+    token = by_token(mal, Scope()).text
+    submitted(OURS[0], "mine")
+    path = f"/apis/kubeflow.org/v1/namespaces/{OURS[0]}/pytorchjobs"
+    assert asyncio.run(watched(token, path, lambda: ENDINGS[ending](mal))) == ["mine"]
+
+
+def test_looks_are_so_often_that_nothing_goes_on_for_more_than_five_seconds() -> None:
+    """A watch reads what the last look said as often as there are looks."""
+    assert 2 * open_watches.LOOK_S < 5
+    assert max(consumers.LOOK_S, proxy.LOOK_AGAIN_S, pod_streams.RECHECK_S, logs.LOOK_AGAIN_S) < 5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_watch_of_all_namespaces_ends_when_one_of_them_may_no_longer_be_read(looked_at_often: None) -> None:
     books.a_cluster("north")
     mal = person("mal", *((Grant.Role.VIEWER, namespace) for namespace in (OURS[0], THEIRS[0])))
     token = by_token(mal, Scope()).text

@@ -22,7 +22,7 @@ from fleet.kube.server.paths import Catalog, K, Target, parse
 from fleet.kube.server.request import Receive, Request, Scope, Send
 from fleet.kube.server.selection import selection
 from fleet.kube.server.verbs import Verbs, require_taken, verb_of
-from fleet.kube.server.watching import BOOKMARK_S, LONGEST_S, Frame, Opening, Watch, WatchOptions
+from fleet.kube.server.watching import BOOKMARK_S, LONGEST_S, Frame, Opening, Right, Watch, WatchOptions
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +44,6 @@ Answer = tuple[int, Object | str | Stream] | Chunks
 class Server(ABC, Generic[K]):
     any_text = False
     """Whether bodies may hold text that a database cannot keep."""
-    asks_again = False
-    """Whether the rights of a user may end while a watch is open."""
     bookmark_s = BOOKMARK_S
 
     def __init__(self, catalog: Catalog[K], history: History, *, version: str, title: str = "Kubernetes") -> None:
@@ -84,9 +82,9 @@ class Server(ABC, Generic[K]):
         """The answer of a subresource that is no part of the object; None for every other target."""
         return None
 
-    def still_allowed(self, request: Request, target: Target[K], namespaces: Namespaces) -> bool:
-        """Whether a watch that is open, of these namespaces, may go on."""
-        return True
+    def right(self, request: Request, target: Target[K], namespaces: Namespaces) -> Right | None:
+        """Whether a watch of these namespaces may go on, while it is open; None where rights do not end meanwhile."""
+        return None
 
     async def run(self, work: Callable[..., Any], *args: Any) -> Any:
         """Calls a function that uses the storage. Override it to use a thread if the storage blocks."""
@@ -191,9 +189,6 @@ class Server(ABC, Generic[K]):
         return verbs.change(verb, namespaces)
 
     def _watch(self, request: Request, target: Target[K], user: Any, namespaces: Namespaces) -> Chunks:
-        async def still_allowed() -> bool:
-            return bool(await self.run(self.still_allowed, request, target, namespaces))
-
         from_now = request.query.get("sendInitialEvents") == "false"
         since = request.number("resourceVersion") or (self.history.version() if from_now else 0)
         initial = request.truth("sendInitialEvents")
@@ -203,7 +198,7 @@ class Server(ABC, Generic[K]):
             timeout_s=min(request.number("timeoutSeconds") or LONGEST_S, LONGEST_S),
             include=request.query.get("includeObject", "") if request.wants_table else None,
             clock=self.now,
-            still_allowed=still_allowed if self.asks_again else None,
+            right=self.right(request, target, namespaces),
             bookmark_s=self.bookmark_s,
         )
         return Chunks(watch.lines(self.watch))

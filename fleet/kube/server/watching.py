@@ -3,12 +3,14 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from fleet.kube import tables
 from fleet.kube.requests.status import KubeError
+from fleet.kube.server import open_watches
 from fleet.kube.server.kinds import Kind, Namespaces, Object
 from fleet.kube.server.request import encoded
 from fleet.kube.server.selection import Selection
@@ -50,6 +52,9 @@ class WatchOptions:
 
 Frame = Callable[[Iterable[Event]], bytes]
 """Encodes events; several are joined."""
+
+Right = Callable[[], AbstractContextManager[Callable[[], bool]]]
+"""Entered as long as a watch is open; says whether it may go on."""
 
 
 class Changes(ABC):
@@ -101,10 +106,9 @@ class Watch:
     include: str | None
     """What a row carries beside its cells where events are tables; None where they are objects."""
     clock: Callable[[], datetime]
-    still_allowed: Callable[[], Awaitable[bool]] | None = None
-    """Asked now and then where rights may end while a watch is open."""
+    right: Right | None = None
+    """None where rights do not end while a watch is open."""
     bookmark_s: float = BOOKMARK_S
-    """How often it sends a bookmark, and asks whether it may go on."""
     headed: bool = False
 
     async def lines(self, begin: Callable[[WatchOptions, Frame], Awaitable[Opening]]) -> AsyncGenerator[bytes]:
@@ -122,27 +126,30 @@ class Watch:
                 yield self._bookmark(opening.version, {"k8s.io/initial-events-end": "true"})
             async for lines in changes.missed():
                 yield lines
-            async for lines in self._changes(changes):
-                yield lines
+            with self.right() if self.right else nullcontext(_always) as may_go_on:
+                async for lines in self._changes(changes, may_go_on):
+                    yield lines
             if error := changes.error():
                 yield _line("ERROR", error.as_status())
         finally:
             changes.close()
 
-    async def _changes(self, changes: Changes) -> AsyncGenerator[bytes]:
+    async def _changes(self, changes: Changes, may_go_on: Callable[[], bool]) -> AsyncGenerator[bytes]:
         now = asyncio.get_running_loop().time
-        end, bookmark, looks = now() + self.timeout_s, now() + self.bookmark_s, self.bookmarks or self.still_allowed
-        while now() < end and not changes.ended():
+        end, bookmark = now() + self.timeout_s, now() + self.bookmark_s
+        while now() < end and not changes.ended() and may_go_on():
             events, version = await changes.take()
             if events:
                 yield self.framed(events)
-            if now() >= bookmark:
+            if self.bookmarks and now() >= bookmark:
                 bookmark = now() + self.bookmark_s
-                if self.still_allowed and not await self.still_allowed():
-                    return
-                if self.bookmarks:
-                    yield self._bookmark(version)
-            await changes.wait((min(bookmark, end) if looks else end) - now())
+                yield self._bookmark(version)
+            wakes = [
+                end,
+                *([bookmark] if self.bookmarks else []),
+                *([now() + open_watches.LOOK_S] if self.right else []),
+            ]
+            await changes.wait(min(wakes) - now())
 
     def framed(self, events: Iterable[Event]) -> bytes:
         return b"".join(self._framed(event) for event in events)
@@ -175,6 +182,10 @@ class Watch:
         if self.include is not None:
             return _line("BOOKMARK", self._table([], metadata))
         return _line("BOOKMARK", {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata})
+
+
+def _always() -> bool:
+    return True
 
 
 def _line(kind: str, document: Object) -> bytes:

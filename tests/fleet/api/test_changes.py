@@ -130,7 +130,8 @@ def test_it_says_reset_when_too_much_was_missed(port, admin):
 
 
 def test_it_hangs_up_when_the_token_is_revoked(port, admin, monkeypatch):
-    monkeypatch.setattr(consumers, "PING_S", 0.1)
+    """Between two heartbeats, which are far apart."""
+    monkeypatch.setattr(consumers, "LOOK_S", 0.1)
     with listen(port, admin) as line:
         Token.objects.update(revoked_at=timezone.now())
         with pytest.raises(ConnectionClosed) as closed:
