@@ -1,6 +1,7 @@
 """``test``: the tests, on all processors, with whatever arguments pytest knows; the console first, for a browser tests it.
 
-With ``--postgres`` they run on PostgreSQL and Valkey instead of SQLite and files (`tests.support.servers`).
+With ``--postgres`` they run on PostgreSQL and Valkey instead of SQLite and files (`tests.support.servers`), with ``--quick``
+without those that take seconds.
 """
 
 import os
@@ -14,6 +15,8 @@ from deploy.bootstrap.home import ROOT, Home
 from deploy.bootstrap.progress import Steps
 
 SERVERS = "--postgres"
+WHOLE = {"--quick", "--write-durations", "--hold-durations"}
+"""Arguments with which those of all folders run, a browser's among them."""
 ORDER = (
     *("-p", "tests.support.durations", "-p", "tests.support.late_collection", "-p", "tests.support.together"),
     *("--dist", "loadfile", "--no-loadscope-reorder", "-o", "console_output_style=classic"),
@@ -28,7 +31,7 @@ Without a percentage: how many tests there are is known at the end.
 
 def command(argv: list[str], home: Home, steps: Steps) -> int:
     """Its own home and no broker of the running product: a test run must not touch what the person runs."""
-    if not argv:
+    if WHOLE.issuperset(argv):
         Console(ROOT, Environment(ROOT, steps), steps).ensure()
     env = {name: value for name, value in os.environ.items() if name not in ("CONVOY_HOME", "REDIS_URL")}
     runner = "tests.support.servers" if SERVERS in argv else "pytest"

@@ -2,13 +2,13 @@
 
 ``tests/durations.json`` has the seconds of each file and the budget of each slow test; ``--write-durations`` writes it anew
 after a run of all tests. Those over budget are always named; with ``--hold-durations``, for a machine that does nothing else,
-they fail the run. The seconds of a run are first divided by how much slower than the file this machine is: the
-median over the slow tests. A busy or an old machine makes all of them slower, a mistake makes one.
+they fail the run; with ``--quick`` the slow ones are left out. The seconds of a run are first divided by how much slower than
+the file this machine is: the median over the slow tests. A busy or an old machine makes all of them slower, a mistake one.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -19,8 +19,10 @@ from tests.support.together import folder_of, scope_of
 
 FILE = Path(__file__).resolve().parent.parent / "durations.json"
 SHOWN = 30
+QUICK_S = 2.0
+"""From here on the seconds of a test are kept, and ``--quick`` leaves it out."""
 SLOW_S = 4.0
-"""From here on a test has a budget of its own; any other has this one."""
+"""No budget is smaller."""
 OVER = 3.0
 FEWEST = 10
 """Of slow tests that must have run for the machine's speed to be known."""
@@ -30,6 +32,7 @@ UNKNOWN_S = 5.0
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-durations", action="store_true", help=f"write {FILE.name} from this run")
+    parser.addoption("--quick", action="store_true", help=f"leave out tests that took {QUICK_S:g} s or more")
     parser.addoption("--hold-durations", action="store_true", help="fail where a test took several times its budget")
 
 
@@ -53,10 +56,11 @@ def over_budget(spent: dict[str, float], budgets: dict[str, float]) -> list[str]
     if len(spent.keys() & budgets.keys()) < FEWEST:
         return []
     slower = slowdown(spent, budgets)
+    took = ((name, seconds / slower, max(budgets.get(name, 0.0), SLOW_S)) for name, seconds in sorted(spent.items()))
     return [
-        f"{name} took {seconds / slower:.1f} s, its budget is {budgets.get(name, SLOW_S):.1f} s"
-        for name, seconds in sorted(spent.items())
-        if seconds / slower > OVER * budgets.get(name, SLOW_S)
+        f"{name} took {seconds:.1f} s, its budget is {budget:.1f} s"
+        for name, seconds, budget in took
+        if seconds > OVER * budget
     ]
 
 
@@ -64,7 +68,7 @@ def summed(spent: dict[str, float]) -> dict[str, dict[str, float]]:
     files: dict[str, float] = defaultdict(float)
     for name, seconds in spent.items():
         files[name.partition("::")[0]] += seconds
-    slow = {name: seconds for name, seconds in spent.items() if seconds >= SLOW_S}
+    slow = {name: seconds for name, seconds in spent.items() if seconds >= QUICK_S}
     return {
         part: {name: round(rows[name], 1) for name in sorted(rows)}
         for part, rows in (("files", files), ("tests", slow))
@@ -101,6 +105,12 @@ def by_seconds(nodeids: Iterable[str], seconds: dict[str, float]) -> Callable[[p
     return lambda item: -total[scope_of(item.nodeid)]
 
 
+def leave_out_slow(items: list[pytest.Item], slow: Container[str], config: pytest.Config) -> None:
+    left_out = [item for item in items if item.nodeid.partition("@")[0] in slow]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item.nodeid.partition("@")[0] not in slow]
+
+
 class Durations:
     def __init__(self, config: pytest.Config, kept: dict[str, dict[str, float]]) -> None:
         self.config, self.kept = config, kept
@@ -110,6 +120,8 @@ class Durations:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """What takes longest first, so that no process is left with it at the end; within a file nothing changes."""
+        if self.config.getoption("--quick"):
+            leave_out_slow(items, self.kept["tests"], self.config)
         items.sort(key=by_seconds([item.nodeid for item in items], self.kept["files"]))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
