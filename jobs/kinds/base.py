@@ -233,6 +233,14 @@ class Kind(Protocol):
         """Those of ``templates`` whose pods wait for each other; not a pod that makes, or is made after, the others."""
         return self.templates(manifest)
 
+    def filled_in(self, body: Manifest, uid: str) -> Manifest:
+        """The manifest with what upstream's server fills in and clients read: it is shown, and never stored."""
+        return body
+
+    def without_filled_in(self, body: Manifest) -> Manifest:
+        """What was shown comes back with a changed object."""
+        return body
+
     def set_defaults(self, manifest: Manifest) -> None:
         """Writes into a copy to be sent what the kind's operator would fill in unseen, and moves what its schema would drop."""
         return

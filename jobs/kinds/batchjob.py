@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from fleet.core.members import marks
 from fleet.kube.resources import JOBS
 from jobs.core.resizing.bounds import Bounds
 from jobs.kinds.base import Faults, Kind, Manifest, Phase, Reading, Role, State
@@ -33,6 +34,16 @@ class BatchJob(Kind):
         counted = completions if spec.get("completions") is not None else 0
         divides = None if spec.get("completionMode") == "Indexed" else counted
         return Reading((Role("worker", pods, request),), suspended, tuple(faults.found), divides=divides)
+
+    def filled_in(self, body: Manifest, uid: str) -> Manifest:
+        """With a selector of its pods in all clusters: without one, ``kubectl logs job/NAME`` takes those of every job."""
+        return {**body, "spec": {"selector": {"matchLabels": {marks.JOB_UID: uid}}, **(body.get("spec") or {})}}
+
+    def without_filled_in(self, body: Manifest) -> Manifest:
+        spec = body.get("spec")
+        if not isinstance(spec, dict) or not _selects_by_uid(spec.get("selector")):
+            return body
+        return {**body, "spec": {key: value for key, value in spec.items() if key != "selector"}}
 
     def templates(self, manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
         yield "worker", manifest["spec"]["template"]
@@ -100,6 +111,11 @@ class BatchJob(Kind):
             return "", 0
         index = labels.get(_INDEX, "0")
         return "worker", int(index) if index.isdigit() else 0
+
+
+def _selects_by_uid(selector: object) -> bool:
+    labels = selector.get("matchLabels") if isinstance(selector, dict) else None
+    return isinstance(labels, dict) and marks.JOB_UID in labels
 
 
 def _true(status: Manifest) -> dict[str, Manifest]:

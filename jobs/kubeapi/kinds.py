@@ -63,6 +63,7 @@ class Jobs(ManifestKind):
 
     def __init__(self, served: Served) -> None:
         self.served = served
+        self.job_kind = registry.kind_of(served.resource.api_version, served.resource.kind)
         self.columns = (*printing.columns(served.resource, state), *self.wide)
 
     def rows(self) -> QuerySet[Any]:
@@ -76,10 +77,16 @@ class Jobs(ManifestKind):
         # The spec is what was asked for, as Kubernetes has it; the status says what is in force.
         row.manifest = sizes.manifest_asked_for(row)
         shown = rendered(row, self.served.resource.api_version, deletionTimestamp=deleting)
-        is_own_version = row.api_version == self.served.resource.api_version
-        shown = structural.with_defaults(self.defaults, shown) if self.defaults and is_own_version else shown
+        if row.api_version != self.served.resource.api_version:
+            shown = structural.pruned(self.kept, shown)
+        elif self.defaults:
+            shown = structural.with_defaults(self.defaults, shown)
+        shown = self.job_kind.filled_in(shown, str(row.uid))
         progress = getattr(row, "progress", None)
         return {**shown, "status": _status(row, row.cluster.name if row.cluster else None, _progress(progress))}
+
+    def written(self, stored: Object) -> Object:
+        return self.job_kind.without_filled_in(super().written(stored))
 
     def update(self, document: Object, write: Write) -> None:
         """Of a job of another version the metadata alone can be changed here: its fields are not those of this version."""

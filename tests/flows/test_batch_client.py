@@ -7,7 +7,7 @@ import pytest
 from kubernetes import client, config
 
 from tests.support.kubectl import served
-from tests.support.world import POLICY
+from tests.support.world import POLICY, pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAMESPACE, NAME = "default", "nightly"
@@ -25,7 +25,7 @@ def job() -> client.V1Job:
 
 def test_it_is_made_followed_to_its_end_read_and_deleted(world, admin, tmp_path):
     world.member("north", 1)
-    world.apply(POLICY)
+    world.apply(POLICY, pytorch_job("other", workers=0, gpus=0, duration="1h"))
     with served(tmp_path) as kubectl, config.new_client_from_config(str(kubectl.as_user("ada").file)) as api:
         batch, core = client.BatchV1Api(api), client.CoreV1Api(api)
         batch.create_namespaced_job(NAMESPACE, job())
@@ -38,5 +38,7 @@ def test_it_is_made_followed_to_its_end_read_and_deleted(world, admin, tmp_path)
         [pod] = core.list_namespaced_pod(NAMESPACE, label_selector=f"job-name={NAME}").items
         assert pod.status.phase == "Succeeded"
         assert core.read_namespaced_pod_log(pod.metadata.name, NAMESPACE, container="base")
+        logs = kubectl.as_user("ada").says("logs", f"job/{NAME}", "--all-pods")
+        assert {line.partition("/base]")[0] for line in logs.splitlines()} == {f"[pod/{pod.metadata.name}"}
         batch.delete_namespaced_job(NAME, NAMESPACE, propagation_policy="Foreground")
         world.until(lambda: not batch.list_namespaced_job(NAMESPACE).items, "it is gone")

@@ -151,9 +151,9 @@ class Verbs:
         """The object in the request with defaults and without unknown fields. These are warned of, or refused."""
         document = self._with_url_identity(body.value)
         schema, resource = self.kind.schema, self.kind.served.resource
-        self.request.warnings += strictness.checked(
-            Body(document, body.duplicates), schema, resource, options.validation
-        )
+        # What is only shown, as the status of the fleet, has fields that the definition need not know.
+        written = Body(self.kind.written(document), body.duplicates)
+        self.request.warnings += strictness.checked(written, schema, resource, options.validation)
         return self.kind.admitted(document, self.write)
 
     def _with_url_identity(self, document: Any) -> Object:

@@ -164,6 +164,7 @@ def _parse_document(document: Mapping[str, Any], references: References) -> tupl
     manifest, warnings = _cleaned(document, cluster_wide=kind in _CLUSTER_WIDE)
     job_kind = registry.find(api_version, kind)
     if job_kind is not None:
+        manifest = job_kind.without_filled_in(manifest)
         references.resolve(job_kind, manifest)
         reading = references.count_devices(job_kind, manifest, job_kind.read(manifest))
         faults += reading.faults
