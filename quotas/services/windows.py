@@ -12,6 +12,7 @@ from django.db import transaction
 
 from fleet.changes import events
 from fleet.db import prepared
+from fleet.services.operations import clock_steps
 from quotas import queries
 from quotas.core.trees import parsing, window_trees, windows
 from quotas.core.trees.amounts import format_amount
@@ -22,10 +23,15 @@ from quotas.services.trees import change
 
 
 def review(now: datetime) -> int:
-    """Brings the queues up to date of which a window has opened or closed; returns how many changed."""
+    """Brings the queues up to date of which a window has opened or closed; returns how many changed.
+
+    Shortly after a step of the clock forward the former time counts: who borrowed what a window promises is stopped.
+    """
     row = queries.tree_row()
     tree = queries.parse_row(row) if row else None
-    openings = _valid(row, windows.open_at(tree.nodes, now)) if row and tree and tree.has_windows else []
+    openings: list[Opening] = []
+    if row and tree and tree.has_windows:
+        openings = _valid(row, windows.open_at(tree.nodes, clock_steps.elapsed(now).deadlines_until))
     wanted = _as_stored(openings)
     known = {queue.path: queue for queue in _OPEN.objects()}
     paths = [

@@ -45,8 +45,9 @@ def load(now: datetime) -> Runs:
     runs = Runs(estimates=RuntimeEstimates(settings.CONVOY_CYCLE.unknown_runtime_s))
     ended = Job.objects.filter(state=Job.State.SUCCEEDED, started_at__isnull=False, finished_at__isnull=False)
     latest = ended.order_by("-finished_at", "-pk").values_list(*_RAN)[:_ENDED]
-    for row in reversed(latest):
-        _learn(runs, *row)
+    for pk, namespace, leaf, gpus, started_at, finished_at in reversed(latest):
+        # One that ended later than now ended while the clock was ahead.
+        _learn(runs, pk, namespace, leaf, gpus, started_at, min(finished_at or now, now))
     runs.by_job = _runs(Job.objects.all())
     use.load(runs, now)
     return runs

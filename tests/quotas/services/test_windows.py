@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fleet.errors import InvalidInput
+from fleet.services.operations.clock_steps import StepDetector
 from quotas import queries
 from quotas.models import Queue, QuotaTree
 from quotas.services import previews, trees, views, windows
@@ -71,3 +72,12 @@ def test_two_passes_at_once_and_one_that_is_late_write_what_holds_now():
     trees.apply(body(window(NOON, 6), window(NOON + HOUR, 8)), by="system", now=NOON)
     assert [windows.review(NOON + minutes * HOUR / 60) for minutes in (0, 0, 90, 30, 600)] == [1, 0, 1, 1, 1]
     assert Queue.objects.get(path="root/a").window is None
+
+
+def test_a_clock_that_is_ahead_for_some_minutes_opens_no_window():
+    detector, ahead = StepDetector(), timedelta(days=31)
+    trees.apply(body(window(NOON + ahead - HOUR, 6)), by="system", now=NOON)
+    detector.look(NOON, 0.0)
+    detector.look(NOON + ahead + timedelta(seconds=30), 30.0)
+    assert windows.review(NOON + ahead + timedelta(seconds=30)) == 0
+    assert windows.review(NOON + ahead + timedelta(minutes=11)) == 1, "a clock that stays ahead is believed"

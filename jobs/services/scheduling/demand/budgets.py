@@ -11,6 +11,7 @@ from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce, NullIf
 
 from fleet.db import prepared
+from fleet.services.operations import clock_steps
 from jobs import snapshot
 from jobs.models import Attempt, DeletedUse
 from jobs.services.lifecycle import cycle_requests
@@ -35,15 +36,19 @@ def accounts(tree: Tree, now: datetime) -> list[Account]:
 
 
 def review(now: datetime) -> int:
-    """Brings the queues up to date whose budget is spent, or is not any more; returns how many changed."""
+    """Brings the queues up to date whose budget is spent, or is not any more; returns how many changed.
+
+    Shortly after a step of the clock forward the former time counts: a budget that is spent may stop jobs.
+    """
     tree, version = snapshot.tree_in_force()
     stated = {node.path for node in tree.nodes if node.attributes.time.budget is not None} if tree else set()
     if not stated and not _ANY_SPENT.values():
         return 0
     if _last and _last[-1][0] == version and timedelta() <= now - _last[-1][1] < _last[-1][2]:
         return 0
-    spans = list(_spans(tree, now)) if tree else []
-    counted = {each.path: each for each in (budget_accounts.accounts(tree, spans, now) if tree else ())}
+    until = clock_steps.elapsed(now).deadlines_until
+    spans = list(_spans(tree, until)) if tree else []
+    counted = {each.path: each for each in (budget_accounts.accounts(tree, spans, until) if tree else ())}
     changed = sum(_write(queue, counted.get(queue.path), now) for queue in _concerned(stated))
     _last[:] = [(version, now, max(_PAUSE, timedelta(seconds=len(spans) / _SPANS_PER_S)))]
     if changed:

@@ -4,7 +4,7 @@ An attempt counts from its placement to its end; those of deleted jobs go on cou
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any
 
@@ -36,8 +36,8 @@ def load(runs: Runs, now: datetime) -> None:
     runs.share_half_life = settings.CONVOY_CYCLE.share_half_life_s
     runs.shares = RecentUse(runs.share_half_life, _MOST)
     runs.counts_use = True
-    _learn(runs, DeletedUse.objects.filter(ended_at__gt=deleted_use.counted_since(now)).values_list(*_DELETED))
-    _learn(runs, _attempts(Attempt.objects.all()))
+    _learn(runs, DeletedUse.objects.filter(ended_at__gt=deleted_use.counted_since(now)).values_list(*_DELETED), now)
+    _learn(runs, _attempts(Attempt.objects.all()), now)
 
 
 def so_far(now: datetime) -> Mapping[Account, float]:
@@ -80,7 +80,8 @@ def _attempts(rows: QuerySet[Attempt]) -> Iterable[Any]:
     return rows.filter(job__gpus__gt=0).exclude(of_leaf="").order_by().values_list(*_ATTEMPT)
 
 
-def _learn(runs: Runs, rows: Iterable[Any]) -> None:
+def _learn(runs: Runs, rows: Iterable[Any], now: datetime = datetime.max.replace(tzinfo=UTC)) -> None:
+    """What ended later than ``now``, while the clock was ahead, counts until now: else it would outweigh all other use."""
     for job, number, leaf, user, gpus, all_gpus, placed_at, ended_at, sizes in rows:
         key, devices, since = (job, number), all_gpus if gpus is None else gpus, placed_at.timestamp()
         for until_ms, gpus_before in sizes or ():
@@ -89,4 +90,4 @@ def _learn(runs: Runs, rows: Iterable[Any]) -> None:
         if ended_at is None:
             runs.open_attempts[key] = ((leaf, user), devices, since)
         else:
-            runs.shares.ended(key, (leaf, user), devices, since, ended_at.timestamp())
+            runs.shares.ended(key, (leaf, user), devices, since, min(ended_at, now).timestamp())

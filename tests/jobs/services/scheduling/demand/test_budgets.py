@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from fleet.models import Node
+from fleet.services.operations.clock_steps import StepDetector
 from jobs import snapshot
 from jobs.models import Attempt, DeletedUse, Job
 from jobs.services.failover import failover
@@ -304,3 +305,14 @@ def test_the_figures_equal_a_recount_of_each_second_over_crashes(seed):
     attempts = Attempt.objects.count() + DeletedUse.objects.count()
     assert account.used_ms / 1000 == pytest.approx(expected, abs=attempts * 0.01)
     assert account.running == sum(devices for devices, _, until in held if until is None)
+
+
+def test_a_clock_that_is_a_month_ahead_for_ten_minutes_spends_nothing():
+    tree(40, when="Stop")
+    placed("first", 8, NOON)
+    detector, ahead, begun = StepDetector(), timedelta(days=31), NOON + HOUR
+    detector.look(begun, 0.0)
+    detector.look(begun + ahead + timedelta(seconds=30), 30.0)
+    assert reviewed(begun + ahead + timedelta(seconds=30)) == 0
+    assert reviewed(begun + ahead + timedelta(minutes=9)) == 0 and waits_for("first") == "Placed"
+    assert reviewed(begun + ahead + timedelta(minutes=11)) == 1, "a clock that stays ahead is believed"

@@ -244,3 +244,15 @@ def test_the_tree_and_the_explanation_show_it_and_users_only_to_those_who_run_th
 def test_a_tree_that_does_not_share_over_time_shows_none(admin):
     trees.apply(manifest(quota("root", WHOLE, WHOLE, team("a", 0, 6))), by="system", now=NOW)
     assert {(node["recent_gpu_hours"], *node["users"]) for node in tree_nodes(admin).values()} == {(None,)}
+
+
+def test_a_run_that_ended_while_the_clock_was_a_year_ahead_outweighs_no_other(shared):
+    apply(job("one", "a"))
+    run("one", NOW)
+    books.report("one", "Succeeded", now=NOW + 365 * 24 * HOUR)
+    row = {"job": 77, "number": 1, "leaf": "root/b", "user": "bob", "gpus": 3}
+    DeletedUse.objects.create(**row, placed_at=NOW, ended_at=NOW + 2 * HOUR)
+    found = use(NOW + 3 * HOUR)
+    assert found["root/a", "ada"] == pytest.approx(faded(3, 3, 0), rel=1e-4)
+    assert found["root/b", "bob"] == pytest.approx(faded(3, 3, 1), rel=1e-4)
+    assert runtimes.load(NOW + 3 * HOUR).estimates.estimate_runtime("a", 3) <= 3 * 3600
