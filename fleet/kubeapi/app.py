@@ -52,7 +52,12 @@ log = logging.getLogger(__name__)
 
 _THREADS = 16
 _POLLS = 4
-VERSION = "v1.31.0+convoy"
+VERSION = "v1.36.0+convoy"
+"""The release whose clients are served without a warning: kubectl warns of a server that is more than one minor apart."""
+_NO_IMPERSONATION = (
+    "impersonation is not supported at the fleet (--as, --as-group, --as-uid; Impersonate-* headers): use a kubeconfig of "
+    "that user"
+)
 
 
 class Application(Server[Kind]):
@@ -146,6 +151,9 @@ class Application(Server[Kind]):
         return 200, target.kind.answer(request, namespaces, target.namespace, target.name)
 
     async def forward(self, scope: Scope, request: Request, receive: Receive, send: Send) -> bool:
+        """Raises Forbidden for a request in another user's name: it would be answered with the caller's own rights."""
+        if any(name.startswith(b"impersonate-") for name in request.headers):
+            raise KubeError(403, _NO_IMPERSONATION)
         if proxy.cluster_of(request.path):
             await self._proxy.answer(scope, request, receive, send)
             return True

@@ -4,7 +4,7 @@ import pytest
 
 from fleet.kube.resources import NODES
 from fleet.models import Node, Pod
-from tests.acceptance.builders import POLICY, VISIBLE, by_links, gpus_of, label, linked, mpi_job, near, occupied
+from tests.acceptance.builders import LINKED, POLICY, VISIBLE, by_links, gpus_of, label, linked, mpi_job, near, occupied
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,12 +62,20 @@ def test_1_3_6_a_required_topology_is_kept_by_the_members_own_scheduler(world):
     assert worker == str({RACK: "b"})
 
 
-def test_1_3_1_a_topology_node_offers_its_gpus_by_their_links_alone_until_its_label_is_restored(world):
-    linked(world, "north", 4)
-    assert "nvidia.com/gpu" not in Node.objects.get().allocatable
-    label(world, "north", "north-pool0-0", ack_node_gpu_schedule="default")
-    world.until(lambda: Node.objects.get().allocatable.get("nvidia.com/gpu") == 4, "it offers them plainly again")
-    assert "aliyun.com/gpu" not in Node.objects.get().allocatable
+def test_1_3_1_a_topology_node_offers_its_gpus_by_their_links_alone_until_its_label_is_restored(world, convoy):
+    world.member("north", 4)
+    node, switch = "north-pool0-0", "ack.node.gpu.schedule"
+    label(world, "north", node, nvidia_com__gpu_product="Tesla-V100-SXM2-16GB")
+
+    def offered() -> dict[str, int]:
+        return {name: amount for name, amount in Node.objects.get().allocatable.items() if name.endswith("/gpu")}
+
+    assert convoy("label", "node", node, f"{switch}=topology").out == f"node/{node} labeled\n"
+    world.until(lambda: offered() == {LINKED: 4}, "it offers its GPUs by their links alone")
+    refused = convoy("label", "node", node, f"{switch}=default")
+    assert refused.code != 0 and "--overwrite" in refused.err
+    assert convoy("label", "node", node, f"{switch}=default", "--overwrite").code == 0
+    world.until(lambda: offered() == {"nvidia.com/gpu": 4}, "it offers them plainly again")
 
 
 def test_1_3_4_of_six_free_gpus_the_fast_quad_is_chosen_and_not_the_first_four(world):

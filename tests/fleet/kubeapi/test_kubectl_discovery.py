@@ -32,6 +32,11 @@ def test_it_lists_subresources_with_their_verbs(kubectl):
     assert verbs["clusters/status"] == ["get"] and "patch" in verbs["clusters/proxy"]
 
 
+def test_a_kubectl_of_today_warns_of_no_difference_between_the_versions(kubectl):
+    said = kubectl.as_user("ada").says("version")
+    assert "Server Version: v1." in said and "Warning" not in said
+
+
 def test_it_shows_a_status_and_lets_nobody_write_it(kubectl):
     submitted("default")
     ada = kubectl.as_user("ada")

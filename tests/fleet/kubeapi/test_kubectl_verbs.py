@@ -57,6 +57,15 @@ def test_it_takes_away_what_an_applier_does_not_say_any_more(llama):
         assert json.loads(llama.says("get", "pytorchjob", "llama", "-ojson"))["metadata"]["labels"] == labels
 
 
+@pytest.mark.parametrize(
+    "asked", [("get", "pytorchjobs"), ("delete", "pytorchjob", "llama"), ("logs", "x"), ("exec", "x", "--", "ls"),
+              ("get", "--raw", "/apis/cluster.karmada.io/v1alpha1/clusters/north/proxy/api/v1/pods")]
+)  # fmt: skip
+def test_it_acts_in_no_other_users_name(llama, asked):
+    assert "impersonation is not supported" in llama.refused("--as=bob", *asked)
+    assert Job.objects.get().deleting_at is None
+
+
 def test_it_scales_workers(llama):
     assert "scaled" in llama.says("scale", "pytorchjob", "llama", "--replicas=3")
     assert llama.says("get", "pytorchjob", "llama", "-ojsonpath={..Worker.replicas}") == "3"
