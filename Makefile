@@ -46,7 +46,7 @@ bench: $(VENV)/lint-imports ## the benchmarks, results in .convoy/bench/
 	$(VENV)/python manage.py test tests/scale -m bench -s -n 0
 
 fuzz: $(VENV)/lint-imports ## random requests to both doors: make fuzz MINUTES=10
-	CONVOY_FUZZ_MINUTES=$(or $(MINUTES),10) $(VENV)/python manage.py test tests/attacks/test_fuzz.py tests/attacks/test_floods.py -s -n 0
+	CONVOY_FUZZ_MINUTES=$(or $(MINUTES),10) $(VENV)/python manage.py test tests/attacks/test_fuzz.py tests/attacks/test_floods.py tests/attacks/test_rotation_beside_callers.py -s -n 0
 
 faults: $(VENV)/lint-imports ## the whole product struck at every step: make faults SEEDS=500 FIRST=0 DATABASE=postgres
 	$(VENV)/python -m tests.faults.engine --seeds $(or $(SEEDS),40) --first $(or $(FIRST),0) --database $(or $(DATABASE),postgres)
