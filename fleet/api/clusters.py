@@ -25,6 +25,7 @@ from fleet.api.serializers import (
     ClusterDetailSerializer,
     ClusterSerializer,
     CredentialsSerializer,
+    DrainNodeSerializer,
     EventSerializer,
     ImpersonationSerializer,
     InstallSerializer,
@@ -35,7 +36,7 @@ from fleet.api.serializers import (
     ShortLivedTokensSerializer,
 )
 from fleet.db import clock
-from fleet.models import Cluster, Event, Node
+from fleet.models import Cluster, Event, Node, NodeExclusion
 from fleet.services.authorization import access
 from fleet.services.clusters import clusters, join_preflight, member_tokens, node_exclusions, node_labels, rehearsing
 from fleet.services.members import member_addons
@@ -58,6 +59,9 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         "drain": "cordon",
         "silence": "cordon",
         "revive": "cordon",
+        "cordon_node": "cordon",
+        "uncordon_node": "cordon",
+        "drain_node": "cordon",
         "reclaim": "cordon",
         "give_back": "cordon",
         "install": "join",
@@ -242,6 +246,25 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         labels = node_labels.change(cluster, node, change["labels"], overwrite=overwrite, by=by, now=now)
         return Response({"labels": labels, "overwrite": overwrite})
 
+    @extend_schema(request=DrainNodeSerializer, responses={204: None}, summary="Place no more pods on a member's node")
+    @action(detail=True, methods=["post"], url_path="nodes/(?P<node>[^/]+)/cordon")
+    def cordon_node(self, request: Request, name: str, node: str) -> Response:
+        """Until it is uncordoned, for 90 days at most. Its jobs run on, and its cluster is not touched."""
+        return self._on_node(request, node, node_exclusions.cordon)
+
+    @extend_schema(request=None, responses={204: None}, summary="Place pods on a member's node again")
+    @action(detail=True, methods=["post"], url_path="nodes/(?P<node>[^/]+)/uncordon")
+    def uncordon_node(self, request: Request, name: str, node: str) -> Response:
+        """Ends its drain as well. Jobs that have left it do not come back to it by themselves."""
+        node_exclusions.include(self.get_object(), node, by=request.user.get_username(), now=clock.now())
+        return Response(status=204)
+
+    @extend_schema(request=DrainNodeSerializer, responses={204: None}, summary="Have the jobs leave a member's node")
+    @action(detail=True, methods=["post"], url_path="nodes/(?P<node>[^/]+)/drain")
+    def drain_node(self, request: Request, name: str, node: str) -> Response:
+        """Each job that has pods there starts anew elsewhere, as a whole, at the pace of the cluster; `whatif` says where."""
+        return self._on_node(request, node, node_exclusions.drain)
+
     @extend_schema(
         request=ReclaimSerializer, responses={204: None}, summary="Let a simulated member's node be reclaimed"
     )
@@ -267,6 +290,12 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         else:
             until = now + timedelta(hours=wanted["hours"])
             node_exclusions.exclude(cluster, node, wanted["why"], until, by=by, now=now)
+
+    def _on_node(self, request: Request, node: str, steer: Callable[..., NodeExclusion]) -> Response:
+        cluster, body = self.get_object(), DrainNodeSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        steer(cluster, node, body.validated_data["why"], by=request.user.get_username(), now=clock.now())
+        return Response(status=204)
 
     def _steered(self, request: Request, steer: Callable[..., Cluster]) -> Response:
         cluster = self.get_object()

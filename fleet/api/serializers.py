@@ -174,6 +174,10 @@ class ExcludeNodeSerializer(serializers.Serializer[Any]):
     why = serializers.CharField(default="", allow_blank=True, max_length=200, help_text="shown to everybody")
 
 
+class DrainNodeSerializer(serializers.Serializer[Any]):
+    why = serializers.CharField(default="", allow_blank=True, max_length=200, help_text="shown to everybody")
+
+
 class NodeLabelsSerializer(serializers.Serializer[Any]):
     labels = serializers.DictField(
         child=serializers.CharField(allow_null=True, allow_blank=True, max_length=63),
@@ -219,7 +223,7 @@ class NodeExclusionSerializer(serializers.ModelSerializer[NodeExclusion]):
 
     class Meta:
         model = NodeExclusion
-        fields = ("reason", "message", "since", "until", "by")
+        fields = ("reason", "message", "since", "until", "by", "drains")
         read_only_fields = fields
 
 

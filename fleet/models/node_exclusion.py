@@ -36,6 +36,8 @@ class NodeExclusion(models.Model):
     """Until when faults do not exclude it again, because a person lifted the exclusion."""
     by = models.CharField(max_length=150, blank=True)
     """The person who excluded the node or lifted the exclusion; empty: neither was done by a person."""
+    drains = models.BooleanField(default=False, db_default=False)
+    """Whether the jobs that have pods on the node leave it, because a person drains it."""
     is_ordered = models.BooleanField(default=False, db_default=False)
     """Whether the copies that are in its cluster were ordered to follow it, as it is now: in force, or ended."""
 

@@ -3,7 +3,7 @@
 from django.urls import re_path
 from rest_framework.routers import SimpleRouter
 
-from jobs.api.inspect.evictions import EvictionsView
+from jobs.api.inspect.evictions import EvictionsView, NodeEvictionsView
 from jobs.api.inspect.explain import ExplainView
 from jobs.api.inspect.gpu_usage import ClusterUsesView, IdleJobsView, JobGpusView, JobUsesView, NodeUsesView
 from jobs.api.inspect.gpus import GpuMapView, GpuModelsView, NodeDevicesView
@@ -39,6 +39,11 @@ urlpatterns = [
     re_path("^apply/?$", ApplyView.as_view(), name="apply"),
     re_path("^apply/preview/?$", ApplyPreviewView.as_view(), name="apply-preview"),
     re_path("^clusters/(?P<name>[^/]+)/evictions/?$", EvictionsView.as_view(), name="cluster-evictions"),
+    re_path(
+        "^clusters/(?P<name>[^/]+)/nodes/(?P<node>[^/]+)/evictions/?$",
+        NodeEvictionsView.as_view(),
+        name="node-evictions",
+    ),
     re_path("^clusters/(?P<name>[^/]+)/spot/?$", SpotView.as_view(), name="cluster-spot"),
     re_path("^gpus/?$", GpuModelsView.as_view(), name="gpus"),
     re_path("^gpus/(?P<name>[^/]+)/?$", GpuMapView.as_view(), name="gpu-map"),

@@ -88,3 +88,17 @@ def test_describe_says_how_far_the_drain_is(server, convoy, north):
     server.on("clusters/north/evictions/", progress)
     said = convoy("describe", "cluster", "north").out
     assert "Jobs left:" in said and "2 in the last minute, at most 2 a minute, at least 4 min to go" in said
+
+
+def test_it_drains_one_node_after_showing_which_jobs_leave_it(server, convoy):
+    answer(server, DIFFERENCE)
+    path = "clusters/north/nodes/gpu-3"
+    for action in ("drain", "cordon", "uncordon"):
+        server.on(f"{path}/{action}/", {}, method="POST")
+    said = convoy("cluster", "drain", "north", "gpu-3", "--yes")
+    assert [each.path for each in server.seen] == ["/api/v1/whatif/", f"/api/v1/{path}/drain/"]
+    assert json.loads(server.seen[0].body) == {"drain_node": {"cluster": "north", "node": "gpu-3"}}
+    assert "llama" in said.out and said.out.endswith("node/gpu-3 of cluster/north drained\n")
+    assert "convoy cluster uncordon north gpu-3" in said.err
+    assert convoy("cluster", "cordon", "north", "gpu-3").out == "node/gpu-3 of cluster/north cordoned\n"
+    assert convoy("cluster", "uncordon", "north", "gpu-3").out == "node/gpu-3 of cluster/north uncordoned\n"

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from fleet.models import Cluster
+from fleet.models import Cluster, Pod
 from fleet.services.clusters import clusters
 from tests.console.builders import ANSWERS, answers, go, open_job, sign_in
 from tests.support.world import pytorch_job
@@ -60,3 +60,24 @@ def test_it_says_that_two_copies_of_a_job_may_run(world, page, aside, north, set
     expect(notice).to_contain_text("The copy of attempt 1 on north may run beside attempt 2: north does not answer")
     page.get_by_role("tab", name="Events").click()
     expect(page.get_by_role("tabpanel")).to_contain_text("may run beside attempt 2")
+
+
+def test_a_node_is_drained_once_its_preview_was_seen_and_opened_again(world, page, aside, north, axe):
+    aside(world.apply, pytorch_job("llama", workers=0, duration="10h"))
+    aside(world.expect, "llama", "Running", on="north")
+    aside(world.member, "south", 4)
+    node = aside(lambda: Pod.objects.exclude(node="").values_list("node", flat=True).get())
+    sign_in(page, at="/fleet/north")
+    page.get_by_role("region", name="GPU map").get_by_role("link", name=node, exact=True).click()
+    jobs = page.get_by_role("region", name="Jobs on this node")
+    expect(jobs.get_by_role("link", name="llama")).to_be_visible()
+    page.get_by_role("button", name="Preview a drain").click()
+    effect = page.get_by_role("region", name="What a drain of this node would do")
+    expect(effect.get_by_role("row").filter(has_text="llama")).to_contain_text("Starts on south")
+    assert axe(page) == []
+    page.get_by_role("button", name=f"Drain {node}").click()
+    expect(jobs).to_contain_text("The node is drained")
+    expect(jobs.get_by_role("heading", name="No job has pods on this node")).to_be_visible()
+    aside(world.expect, "llama", "Running", on="south")
+    page.get_by_role("button", name=f"Open {node} again").click()
+    expect(page.get_by_role("button", name="Preview a drain")).to_be_visible()

@@ -65,6 +65,16 @@ def for_everyone() -> dict[tuple[int, str], str]:
     return {(cluster, node): words(until, message) for cluster, node, until, message in rows}
 
 
+def draining() -> list[NodeExclusion]:
+    """Those whose nodes the jobs leave, with their clusters."""
+    return _DRAINING.objects()
+
+
+_DRAINING = prepared.Rows(
+    lambda _: in_force().filter(job_uid__isnull=True, drains=True).select_related("cluster").order_by("pk")
+)
+
+
 def for_jobs(uids: Iterable[UUID]) -> dict[UUID, tuple[tuple[str, str, str], ...]]:
     """Job -> (cluster, node, until when and why) of the nodes that are excluded for it alone."""
     wanted = set(uids)
@@ -152,15 +162,21 @@ def count(cluster: Cluster, node: str, fault: Fault, now: datetime) -> bool:
 
 
 @transaction.atomic
-def exclude(cluster: Cluster, node: str, why: str, until: datetime, *, by: str, now: datetime) -> NodeExclusion:
-    """A person excludes the node for everyone."""
+def exclude(
+    cluster: Cluster, node: str, why: str, until: datetime, *, by: str, now: datetime, drains: bool = False
+) -> NodeExclusion:
+    """A person excludes the node for everyone. With ``drains``, the jobs that have pods there leave it.
+
+    A node that drains goes on doing so when it is excluded once more.
+    """
     if not now < until <= now + LONGEST_BY_HAND:
         raise invalid("until", f"must be in the future, and at most {LONGEST_BY_HAND.days} days away")
     labels_of(cluster, node)
-    fault = Fault(f"by {by} {now.isoformat()}", now, ExclusionReason.OPERATOR, _message(why, by))
+    fault = Fault(f"by {by} {now.isoformat()}", now, ExclusionReason.OPERATOR, _message(why, by, drains))
     row, is_new = _locked_or_added(cluster, node, fault, now, None)
     row.reason, row.message, row.by = fault.reason, fault.message[:300], by
     row.evidence = row.evidence if is_new else _evidence(row.evidence, fault)
+    row.drains = drains or (row.drains and row.ended_at is None)
     row.since, row.until, row.ended_at, row.allowed_until = now, until, None, None
     row.save()
     _excluded(row, cluster, now)
@@ -179,6 +195,16 @@ def lift(exclusion: NodeExclusion, *, by: str, now: datetime) -> NodeExclusion:
     row.by = by
     _end(row, f"{by} lifted the exclusion of node {row.node}", now)
     return row
+
+
+def cordon(cluster: Cluster, node: str, why: str, *, by: str, now: datetime) -> NodeExclusion:
+    """A person has the node take no new pods until it is included again. Jobs that have pods there run on."""
+    return exclude(cluster, node, why, now + LONGEST_BY_HAND, by=by, now=now)
+
+
+def drain(cluster: Cluster, node: str, why: str, *, by: str, now: datetime) -> NodeExclusion:
+    """A person has all jobs leave the node, which takes no new pods, until it is included again."""
+    return exclude(cluster, node, why, now + LONGEST_BY_HAND, by=by, now=now, drains=True)
 
 
 def include(cluster: Cluster, node: str, *, by: str, now: datetime) -> None:
@@ -302,8 +328,8 @@ def _still_has_problem(row: NodeExclusion) -> bool:
 
 
 def _end(row: NodeExclusion, message: str, now: datetime) -> None:
-    row.ended_at = now
-    row.save(update_fields=["ended_at", "allowed_until", "by", "since", "until", "fault_at"])
+    row.ended_at, row.drains = now, False
+    row.save(update_fields=["ended_at", "drains", "allowed_until", "by", "since", "until", "fault_at"])
     _announce(row, now)
     if row.job_uid is None:
         events.record(clusters.change(row.cluster), "NodeIncluded", message, now)
@@ -376,8 +402,8 @@ def _are_too_many(cluster: Cluster) -> bool:
     return repeated >= most_excluded(nodes, settings.CONVOY_NODE_EXCLUSIONS)
 
 
-def _message(why: str, by: str) -> str:
-    return f"excluded by {by}" + (f": {' '.join(why.split())}" if why.strip() else "")
+def _message(why: str, by: str, drains: bool) -> str:
+    return f"{'drained' if drains else 'excluded'} by {by}" + (f": {' '.join(why.split())}" if why.strip() else "")
 
 
 def _excluded(row: NodeExclusion, cluster: Cluster, now: datetime) -> None:

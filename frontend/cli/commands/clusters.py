@@ -18,6 +18,7 @@ PER_MINUTE = "convoy.dev/evictions-per-minute"
 """Label: at what pace jobs leave a cluster."""
 NODE_WORDS, JOB_WORDS = ("node", "nodes", "no"), ("job", "jobs")
 app = typer.Typer(no_args_is_help=True, help="Member clusters: join, renew, list, cordon, drain, uncordon, detach.")
+Node = Annotated[str, typer.Argument(help="A node of the cluster; left out: the whole cluster.")]
 Name = Annotated[str, typer.Argument(help="The cluster's name in the fleet.")]
 
 
@@ -118,17 +119,18 @@ def listing(context: typer.Context, output: get.How = get.Output.TABLE, watch: g
 
 
 @app.command()
-def cordon(context: typer.Context, name: Name) -> None:
-    """Stop placing jobs on a cluster. Jobs that run there stay."""
+def cordon(context: typer.Context, name: Name, node: Node = "") -> None:
+    """Stop placing jobs on a cluster, or on one node of it. Jobs that run there stay."""
     run = session.session_of(context)
-    run.api.post(at("clusters", name, "cordon"))
-    run.screen.line(f"cluster/{name} cordoned")
+    run.api.post(_path(name, node, "cordon"))
+    run.screen.line(f"{_words(name, node)} cordoned")
 
 
 @app.command()
 def drain(
     context: typer.Context,
     name: Name,
+    node: Node = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which jobs would move.")] = False,
     yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation.")] = False,
     per_minute: Annotated[
@@ -136,30 +138,43 @@ def drain(
         typer.Option(min=1, max=10**9, help="Jobs that may leave it within a minute. It stays so for later drains."),
     ] = None,
 ) -> None:
-    """Move all jobs of a cluster elsewhere, and place no jobs there until it is uncordoned."""
-    run = session.session_of(context)
-    whatif.print_differences(run, run.api.post("whatif/", {"drain_cluster": name}))
+    """Move all jobs of a cluster, or of one node of it, elsewhere, and place no jobs there until it is uncordoned."""
+    run, words = session.session_of(context), _words(name, node)
+    change = {"drain_node": {"cluster": name, "node": node}} if node else {"drain_cluster": name}
+    whatif.print_differences(run, run.api.post("whatif/", change))
     if dry_run:
-        run.screen.line(f"cluster/{name} would be drained (dry run)")
+        run.screen.line(f"{words} would be drained (dry run)")
         return
-    if not yes and sys.stdin.isatty() and not typer.confirm(f"Drain {name}?", err=True):
-        raise Problem(f"{name} was not drained")
+    if not yes and sys.stdin.isatty() and not typer.confirm(f"Drain {node or name}?", err=True):
+        raise Problem(f"{node or name} was not drained")
     if per_minute:
         labels = run.api.get(at("clusters", name))["labels"]
         run.api.patch(at("clusters", name), {"labels": {**labels, PER_MINUTE: str(per_minute)}})
-    run.api.post(at("clusters", name, "drain"))
-    run.screen.line(f"cluster/{name} drained")
+    run.api.post(_path(name, node, "drain"))
+    run.screen.line(f"{words} drained")
+    if node:
+        run.screen.note("its jobs start anew elsewhere; follow them with `convoy get jobs -A -w`")
+        run.screen.note(f"`convoy cluster uncordon {name} {node}` ends the drain")
+        return
     run.screen.note("jobs move when the toleration of their policy is over; follow them with `convoy get jobs -A -w`")
     run.screen.note(f"`convoy describe cluster {name}` shows how many are left and how fast they leave")
     run.screen.note(f"`convoy cluster uncordon {name}` ends the drain")
 
 
 @app.command()
-def uncordon(context: typer.Context, name: Name) -> None:
-    """End the cordon and the drain of a cluster. Jobs that have moved away do not move back."""
+def uncordon(context: typer.Context, name: Name, node: Node = "") -> None:
+    """End the cordon and the drain of a cluster, or of one node of it. Jobs that have moved away do not move back."""
     run = session.session_of(context)
-    run.api.post(at("clusters", name, "uncordon"))
-    run.screen.line(f"cluster/{name} uncordoned")
+    run.api.post(_path(name, node, "uncordon"))
+    run.screen.line(f"{_words(name, node)} uncordoned")
+
+
+def _path(cluster: str, node: str, action: str) -> str:
+    return at("clusters", cluster, "nodes", node, action) if node else at("clusters", cluster, action)
+
+
+def _words(cluster: str, node: str) -> str:
+    return f"node/{node} of cluster/{cluster}" if node else f"cluster/{cluster}"
 
 
 @app.command()

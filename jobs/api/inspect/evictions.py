@@ -1,9 +1,9 @@
-"""The progress of a drain over REST."""
+"""The progress of the drain of a cluster or of one node over REST."""
 
 from typing import Any
 
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from fleet.api.http.permissions import ByRole, Guarded
 from fleet.db import clock
 from fleet.models import Cluster
+from fleet.services.authorization import access
 from jobs.services.inspect import evictions
 
 
@@ -38,3 +39,59 @@ class EvictionsView(Guarded, APIView):
         """How many jobs have not left a drained or lost cluster yet, and how fast they leave."""
         cluster = get_object_or_404(Cluster.objects.defer("access"), name=name)
         return Response(EvictionsSerializer(evictions.of_cluster(cluster, clock.now())).data)
+
+
+class NodeJobSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    kind = serializers.CharField()
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    leaves = serializers.BooleanField(help_text="false: it is divided over clusters, and stays")
+
+
+class NodeEvictionsSerializer(serializers.Serializer[Any]):
+    """Counts are of all jobs; those are named whose namespaces the caller may read."""
+
+    cluster = serializers.CharField()
+    node = serializers.CharField()
+    drained = serializers.BooleanField()
+    jobs_left = serializers.SerializerMethodField(
+        help_text="jobs that have pods there, and leave it when it is drained"
+    )
+    jobs_staying = serializers.SerializerMethodField(
+        help_text="divided jobs there, which a drain of the node does not move"
+    )
+    jobs = serializers.SerializerMethodField()
+    per_minute = serializers.IntegerField(help_text="how many jobs may leave the cluster and its nodes within a minute")
+    minutes_left = serializers.IntegerField(help_text="at the pace allowed")
+
+    def get_jobs_left(self, progress: evictions.NodeEvictions) -> int:
+        return len(progress.leaving)
+
+    def get_jobs_staying(self, progress: evictions.NodeEvictions) -> int:
+        return len(progress.staying)
+
+    @extend_schema_field(NodeJobSerializer(many=True))
+    def get_jobs(self, progress: evictions.NodeEvictions) -> Any:
+        sees = self.context["sees"]
+        jobs = [(job, True) for job in progress.leaving] + [(job, False) for job in progress.staying]
+        shown = [
+            {"id": job.uid, "kind": job.kind, "namespace": job.namespace, "name": job.name, "leaves": leaves}
+            for job, leaves in jobs
+            if sees(job.namespace)
+        ]
+        return NodeJobSerializer(shown, many=True).data
+
+
+class NodeEvictionsView(Guarded, APIView):
+    kind = "Cluster"
+    permission_classes = [ByRole]
+
+    @extend_schema(
+        operation_id="node_evictions", responses=NodeEvictionsSerializer, summary="Progress of a node's drain"
+    )
+    def get(self, request: Request, name: str, node: str) -> Response:
+        """Which jobs have pods on a node: they leave it when it is drained, at the pace of its cluster."""
+        cluster = get_object_or_404(Cluster.objects.defer("access"), name=name)
+        context = {"sees": access.sees(request.user)}
+        return Response(NodeEvictionsSerializer(evictions.of_node(cluster, node), context=context).data)

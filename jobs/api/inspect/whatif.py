@@ -14,7 +14,7 @@ from fleet.errors import invalid
 from fleet.services.authorization import access
 from jobs.api.serializers import ReasonSerializer
 from jobs.services.inspect import whatif
-from jobs.services.inspect.whatif import NewNodes, NewQuota, Suppose
+from jobs.services.inspect.whatif import NewNodes, NewQuota, OneNode, Suppose
 from jobs.services.submission import manifests
 
 
@@ -32,12 +32,18 @@ class NewQuotaSerializer(serializers.Serializer[Any]):
     max = serializers.DictField(child=serializers.JSONField(), required=False)
 
 
+class OneNodeSerializer(serializers.Serializer[Any]):
+    cluster = serializers.CharField(max_length=63)
+    node = serializers.CharField(max_length=253)
+
+
 class SupposeSerializer(serializers.Serializer[Any]):
     """At least one of them; all of them hold at once."""
 
     add_job = serializers.CharField(required=False, help_text="manifests as YAML or JSON text")
     lose_cluster = serializers.CharField(required=False, max_length=63, help_text="it does not answer any more")
     drain_cluster = serializers.CharField(required=False, max_length=63)
+    drain_node = OneNodeSerializer(required=False, help_text="all jobs that have pods there leave it")
     add_nodes = NewNodesSerializer(required=False)
     raise_quota = NewQuotaSerializer(required=False)
 
@@ -97,10 +103,11 @@ class WhatIfView(APIView):
 
 def _suppose(request: Request, changes: dict[str, Any]) -> Suppose:
     if not changes:
-        raise invalid("add_job", "say at least one of add_job, lose_cluster, drain_cluster, add_nodes and raise_quota")
-    if "lose_cluster" in changes and "drain_cluster" in changes:
-        raise invalid("drain_cluster", "cannot be asked together with lose_cluster: ask for one after the other")
-    nodes, quota = changes.get("add_nodes"), changes.get("raise_quota")
+        raise invalid("add_job", "say at least one of " + ", ".join(SupposeSerializer().fields))
+    losses = [name for name in ("lose_cluster", "drain_cluster", "drain_node") if name in changes]
+    if len(losses) > 1:
+        raise invalid(losses[1], f"cannot be asked together with {losses[0]}: ask for one after the other")
+    nodes, quota, drained = changes.get("add_nodes"), changes.get("raise_quota"), changes.get("drain_node")
     documents = manifests.parse(changes["add_job"].encode()) if "add_job" in changes else ()
     for document in documents:
         metadata = document.get("metadata")
@@ -110,6 +117,7 @@ def _suppose(request: Request, changes: dict[str, Any]) -> Suppose:
         add_jobs=documents,
         lose_cluster=changes.get("lose_cluster", ""),
         drain_cluster=changes.get("drain_cluster", ""),
+        drain_node=OneNode(**drained) if drained else None,
         add_nodes=NewNodes(**nodes) if nodes else None,
         raise_quota=NewQuota(**quota) if quota else None,
     )

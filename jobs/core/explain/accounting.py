@@ -15,7 +15,7 @@ SAVED, UNSAVED = "saved", "unsaved"
 UNKNOWN = "Unknown"
 """In place of the code of a reason that was not kept yet."""
 _RUNS = (Owner.RUNNING, SAVED, UNSAVED)
-_LOST = frozenset({Outcome.FAILED, Outcome.REFUSED, Outcome.LOST, Outcome.VANISHED, Outcome.TIMED_OUT})
+_LOST = frozenset({Outcome.FAILED, Outcome.REFUSED, Outcome.LOST, Outcome.VANISHED, Outcome.TIMED_OUT, Outcome.DRAINED})
 _STOPPED = frozenset({Outcome.SUSPENDED, Outcome.DELETED, Outcome.SUPERSEDED})
 
 

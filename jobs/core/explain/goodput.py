@@ -191,5 +191,5 @@ def add_up(cut: Iterable[Slice], begin: int, end: int, name_of: Namer, failure_o
 
 
 def is_failure(outcome: str) -> bool:
-    """Whether an attempt with this end failed: not what its queue, its user or a limit of time ended."""
-    return cuts_short(outcome) and outcome not in (Outcome.RECLAIMED, Outcome.TIMED_OUT)
+    """Whether an attempt with this end failed: not what its queue, a person or a limit of time ended."""
+    return cuts_short(outcome) and outcome not in (Outcome.RECLAIMED, Outcome.TIMED_OUT, Outcome.DRAINED)

@@ -36,6 +36,8 @@ class Outcome(StrEnum):
     RECLAIMED = "Reclaimed"
     TIMED_OUT = "TimedOut"
     """It ran longer than its queue allows, or its job's deadline came."""
+    DRAINED = "Drained"
+    """A person drained a node under it: no failure of the job or of its cluster."""
     SUPERSEDED = "Superseded"
     """Another attempt counts: a newer one that a restored database did not know, an earlier one that had succeeded, or the one
     that was started at the same place with a changed spec."""

@@ -5,21 +5,25 @@ the taint for good stays. A policy may say that its jobs wait for a cluster that
 says that its copies run no more.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fleet.core import tags
 from fleet.core.members.health import UNREACHABLE_TAINT
 from fleet.errors import NotFound
-from fleet.models import Cluster
+from fleet.models import Cluster, Pod
+from fleet.services.clusters import node_exclusions
 from jobs import snapshot
 from jobs.core.failover.rules import leaves_cluster_at
 from jobs.core.gang.types import Gang
 from jobs.core.policies.unreachable import UNREACHABLE, Unreachable
-from jobs.core.reasons import Code, Reason
+from jobs.core.reasons import Amounts, Code, Reason
 from jobs.core.taints import Taint
 from jobs.models import Job
+from jobs.services.failover import drained_nodes
 from jobs.services.lifecycle.copies.fences import Fence
+from jobs.snapshot import LIVE
 
 _LOST, _DRAINED = Taint(UNREACHABLE_TAINT, "NoExecute"), Taint(*tags.DRAIN)
 
@@ -30,6 +34,8 @@ class Departures:
     """By the job's primary key."""
     staying: Mapping[int, Reason] = field(default_factory=dict)
     """Jobs that would wait for the cluster, with the reason they would have."""
+    freed: Mapping[str, Amounts] = field(default_factory=dict)
+    """By node, what those that leave have there."""
 
 
 def of_lost(name: str) -> Departures:
@@ -60,14 +66,32 @@ def of_drained(name: str) -> Departures:
     return Departures(_gangs(_on(name, _DRAINED)[1]))
 
 
+def of_drained_node(name: str, node: str) -> Departures:
+    """Of the jobs that have pods on the node, with all that they have on the nodes of the cluster."""
+    cluster = _cluster(name)
+    node_exclusions.labels_of(cluster, node)
+    jobs = drained_nodes.jobs_on(cluster, node).leaving
+    requests = {(job.uid, role["name"]): role["request"] for job in jobs for role in job.roles}
+    pods = Pod.objects.filter(cluster=cluster, job_uid__in=[job.uid for job in jobs], phase__in=LIVE).exclude(node="")
+    freed: dict[str, Counter[str]] = defaultdict(Counter)
+    for uid, role, there in pods.values_list("job_uid", "role", "node"):
+        freed[there].update(requests.get((uid, role), {}))
+    return Departures(_gangs(jobs), freed=freed)
+
+
 def _on(name: str, taint: Taint) -> tuple[Cluster, list[Job]]:
     """The cluster, and the jobs on it that do not tolerate the taint for good."""
-    cluster = Cluster.objects.defer("access").filter(name=name).first()
-    if cluster is None:
-        raise NotFound(f"there is no cluster {name}")
+    cluster = _cluster(name)
     rows = Job.objects.filter(cluster=cluster, state__in=Job.ON_MEMBER, deleting_at__isnull=True)
     jobs = rows.select_related("policy")
     return cluster, [job for job in jobs if leaves_cluster_at([taint], snapshot.spec_of(job).tolerations, 0.0)]
+
+
+def _cluster(name: str) -> Cluster:
+    cluster = Cluster.objects.defer("access").filter(name=name).first()
+    if cluster is None:
+        raise NotFound(f"there is no cluster {name}")
+    return cluster
 
 
 def _gangs(jobs: list[Job]) -> Mapping[int, Gang]:

@@ -1,12 +1,13 @@
-"""How far the jobs of a drained or lost cluster have left it, and how fast they leave. Only looks."""
+"""How far the jobs of a drained or lost cluster, or of a drained node, have left it, and how fast they leave. Only looks."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fleet.models import Cluster
+from fleet.services.clusters import node_exclusions
 from jobs.core.failover.rules import Outcome
 from jobs.models import Attempt, Job, Work
-from jobs.services.failover import eviction_rate
+from jobs.services.failover import drained_nodes, eviction_rate
 from jobs.services.lifecycle.works import IN_MEMBER
 
 _MINUTE = timedelta(minutes=1)
@@ -28,6 +29,37 @@ class Evictions:
     def minutes_left(self) -> int:
         """At the pace allowed; a job that tolerates the taint longer, or has no other place, takes longer."""
         return -(-self.jobs_left // self.per_minute)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEvictions:
+    cluster: str
+    node: str
+    drained: bool
+    leaving: list[Job]
+    """Jobs that have pods there and leave it, or would if it were drained."""
+    staying: list[Job]
+    """Divided jobs, which a drain of the node does not move."""
+    per_minute: int
+
+    @property
+    def minutes_left(self) -> int:
+        """At the pace allowed."""
+        return -(-len(self.leaving) // self.per_minute)
+
+
+def of_node(cluster: Cluster, node: str) -> NodeEvictions:
+    node_exclusions.labels_of(cluster, node)
+    drains = node_exclusions.in_force().filter(cluster=cluster, node=node, job_uid=None, drains=True)
+    there = drained_nodes.jobs_on(cluster, node)
+    return NodeEvictions(
+        cluster=cluster.name,
+        node=node,
+        drained=drains.exists(),
+        leaving=there.leaving,
+        staying=there.staying,
+        per_minute=eviction_rate.limit_of(cluster),
+    )
 
 
 def of_cluster(cluster: Cluster, now: datetime) -> Evictions:

@@ -44,6 +44,12 @@ class NewNodes:
 
 
 @dataclass(frozen=True, slots=True)
+class OneNode:
+    cluster: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class NewQuota:
     path: str
     min: Mapping[str, Any] = field(default_factory=dict)
@@ -58,6 +64,7 @@ class Suppose:
     lose_cluster: str = ""
     """It does not answer any more."""
     drain_cluster: str = ""
+    drain_node: OneNode | None = None
     raise_quota: NewQuota | None = None
     add_nodes: NewNodes | None = None
 
@@ -96,14 +103,16 @@ def simulate_change(suppose: Suppose, *, by: str, now: datetime) -> Answer:
     world = snapshot.load(now)
     hypothetical = _hypothetical_jobs(suppose.add_jobs, by, now)
     affected = _departures(suppose)
-    changed = _changed(world, suppose)
+    changed = _changed(world, suppose, affected)
     gone = [*affected.leaving.values(), *(gang for gang, _ in hypothetical)]
     changed = what_if.with_waiting(changed, gone)
     runs = partial(runtimes.load, now)
     before = _outcomes_by_job(cycle.run_cycle(world, now, runs, guard))
     after = _outcomes_by_job(cycle.run_cycle(changed, now, runs, guard))
     waiting = set(before)
-    cluster = suppose.lose_cluster or suppose.drain_cluster
+    cluster = (
+        suppose.lose_cluster or suppose.drain_cluster or (suppose.drain_node.cluster if suppose.drain_node else "")
+    )
     before |= {pk: JobOutcome("Runs", cluster) for pk in (*affected.leaving, *affected.staying)}
     after |= {pk: JobOutcome("Waits", cluster, reason) for pk, reason in affected.staying.items()}
     differences = [
@@ -153,12 +162,17 @@ def _hypothetical_jobs(documents: Sequence[Mapping[str, Any]], by: str, now: dat
 def _departures(suppose: Suppose) -> Departures:
     if suppose.lose_cluster:
         return departures.of_lost(suppose.lose_cluster)
+    if suppose.drain_node:
+        return departures.of_drained_node(suppose.drain_node.cluster, suppose.drain_node.node)
     return departures.of_drained(suppose.drain_cluster) if suppose.drain_cluster else Departures()
 
 
-def _changed(world: Snapshot, suppose: Suppose) -> Snapshot:
+def _changed(world: Snapshot, suppose: Suppose, affected: Departures) -> Snapshot:
     if cluster := suppose.lose_cluster or suppose.drain_cluster:
         world = what_if.without_cluster(world, cluster)
+    if drained := suppose.drain_node:
+        gone = {gang.uid for gang in affected.leaving.values()}
+        world = what_if.without_node(world, drained.cluster, drained.node, affected.freed, gone)
     if suppose.add_nodes:
         world = _with_nodes(world, suppose.add_nodes)
     if suppose.raise_quota:

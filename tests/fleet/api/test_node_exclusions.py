@@ -67,3 +67,15 @@ def test_jobs_that_do_not_meet_a_node_are_shown_to_those_who_read_their_namespac
         assert (shown["job"], shown["reason"], shown["message"]) == ("vision/llama", "GpuFault", "vision: Xid 79")
         assert node["excluded"] is None and "speech" not in str(node)
         assert len(as_admin.get(url).json()["results"][0]["excluded_for"]) == 2
+
+
+def test_an_admin_cordons_drains_and_uncordons_one_node(as_admin, as_viewer, north):
+    for action, message, drains in (("cordon", "excluded by ada: fans", False), ("drain", "drained by ada: fans", True)):
+        assert as_viewer.post(f"{URL}{action}/").status_code == 403
+        assert as_admin.post(f"{URL}{action}/", {"why": "fans"}, format="json").status_code == 204
+        [shown] = excluded(as_viewer)
+        assert (shown["message"], shown["drains"]) == (message, drains)
+        assert as_admin.post(URL.replace("/node/", "/none/") + f"{action}/").status_code == 404
+    assert as_viewer.post(f"{URL}uncordon/").status_code == 403 and excluded(as_viewer) != [None]
+    assert as_admin.post(f"{URL}uncordon/").status_code == 204 and excluded(as_viewer) == [None]
+    assert AuditEntry.objects.filter(actor="ada", kind="NodeExclusion", verb="drain_node", outcome="done").count() == 1

@@ -366,6 +366,66 @@ export interface paths {
         patch: operations["clusters_nodes_partial_update"];
         trace?: never;
     };
+    "/api/v1/clusters/{name}/nodes/{node}/cordon/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Place no more pods on a member's node
+         * @description Until it is uncordoned, for 90 days at most. Its jobs run on, and its cluster is not touched.
+         */
+        post: operations["clusters_nodes_cordon_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{name}/nodes/{node}/drain/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Have the jobs leave a member's node
+         * @description Each job that has pods there starts anew elsewhere, as a whole, at the pace of the cluster; `whatif` says where.
+         */
+        post: operations["clusters_nodes_drain_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{name}/nodes/{node}/evictions/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Progress of a node's drain
+         * @description Which jobs have pods on a node: they leave it when it is drained, at the pace of its cluster.
+         */
+        get: operations["node_evictions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{name}/nodes/{node}/reclaim/": {
         parameters: {
             query?: never;
@@ -385,6 +445,26 @@ export interface paths {
          * @description What `ByRole` asks of a view.
          */
         delete: operations["clusters_nodes_reclaim_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{name}/nodes/{node}/uncordon/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Place pods on a member's node again
+         * @description Ends its drain as well. Jobs that have left it do not come back to it by themselves.
+         */
+        post: operations["clusters_nodes_uncordon_create"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2959,6 +3039,13 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        DrainNodeRequest: {
+            /**
+             * @description shown to everybody
+             * @default
+             */
+            why: string;
+        };
         DryRun: {
             jobs: components["schemas"]["DryRunJob"][];
         };
@@ -4156,6 +4243,21 @@ export interface components {
             bandwidth: number[][];
             gpus: components["schemas"]["Gpu"][];
         };
+        /** @description Counts are of all jobs; those are named whose namespaces the caller may read. */
+        NodeEvictions: {
+            cluster: string;
+            node: string;
+            drained: boolean;
+            /** @description jobs that have pods there, and leave it when it is drained */
+            readonly jobs_left: number;
+            /** @description divided jobs there, which a drain of the node does not move */
+            readonly jobs_staying: number;
+            readonly jobs: components["schemas"]["NodeJob"][];
+            /** @description how many jobs may leave the cluster and its nodes within a minute */
+            per_minute: number;
+            /** @description at the pace allowed */
+            minutes_left: number;
+        };
         /** @description Why a node takes no new pods of anybody, and until when. */
         NodeExclusion: {
             readonly reason: string;
@@ -4165,6 +4267,7 @@ export interface components {
             /** Format: date-time */
             readonly until: string;
             readonly by: string;
+            readonly drains: boolean;
         };
         /** @description Names are empty for a job of a namespace that the caller may not read, and where no job has it. */
         NodeGpu: {
@@ -4227,6 +4330,14 @@ export interface components {
             requested: number;
             pods: components["schemas"]["PodOnNode"][];
             holds: components["schemas"]["HoldOnNode"][];
+        };
+        NodeJob: {
+            id: string;
+            kind: string;
+            namespace: string;
+            name: string;
+            /** @description false: it is divided over clusters, and stays */
+            leaves: boolean;
         };
         /** @description Why a node takes no new pods of one job, and until when. */
         NodeJobExclusion: {
@@ -4311,6 +4422,10 @@ export interface components {
              * @description when the whole job was stopped
              */
             stopped_at: string | null;
+        };
+        OneNodeRequest: {
+            cluster: string;
+            node: string;
         };
         /**
          * @description * `edit` - edit
@@ -5830,6 +5945,8 @@ export interface components {
             /** @description it does not answer any more */
             lose_cluster?: string;
             drain_cluster?: string;
+            /** @description all jobs that have pods there leave it */
+            drain_node?: components["schemas"]["OneNodeRequest"];
             add_nodes?: components["schemas"]["NewNodesRequest"];
             raise_quota?: components["schemas"]["NewQuotaRequest"];
         };
@@ -6650,6 +6767,82 @@ export interface operations {
             };
         };
     };
+    clusters_nodes_cordon_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DrainNodeRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["DrainNodeRequest"];
+                "multipart/form-data": components["schemas"]["DrainNodeRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    clusters_nodes_drain_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DrainNodeRequest"];
+                "application/x-www-form-urlencoded": components["schemas"]["DrainNodeRequest"];
+                "multipart/form-data": components["schemas"]["DrainNodeRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    node_evictions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeEvictions"];
+                };
+            };
+        };
+    };
     clusters_nodes_reclaim_create: {
         parameters: {
             query?: never;
@@ -6678,6 +6871,27 @@ export interface operations {
         };
     };
     clusters_nodes_reclaim_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    clusters_nodes_uncordon_create: {
         parameters: {
             query?: never;
             header?: never;

@@ -21,6 +21,7 @@ export const router = createBrowserRouter([
           { path: 'fleet', lazy: page(() => import('../fleet/FleetPage.tsx')) },
           { path: 'fleet/:name', lazy: page(() => import('../fleet/ClusterPage.tsx')) },
           { path: 'fleet/:name/drain', lazy: page(() => import('../fleet/DrainPage.tsx')) },
+          { path: 'fleet/:name/nodes/:node', lazy: page(() => import('../fleet/NodePage.tsx')) },
           { path: 'whatif', lazy: page(() => import('../whatif/WhatIfPage.tsx')) },
           { path: 'jobs', lazy: page(() => import('../jobs/JobsPage.tsx')) },
           { path: 'jobs/:id', lazy: page(() => import('../jobs/JobPage.tsx')) },

@@ -1,7 +1,7 @@
 /** Draining a cluster: which jobs leave it by name, where each would go, at which pace; then how far that is. */
-import { Anchor, Button, Skeleton } from '@mantine/core';
+import { Anchor, Skeleton } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { CircleCheck, Server } from 'lucide-react';
+import { Server } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
 
@@ -14,13 +14,12 @@ import { ActionButton } from '../ui/ActionButton.tsx';
 import { CopyAs } from '../ui/CopyAs.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { PageHeader } from '../ui/PageHeader.tsx';
-import { Panel } from '../ui/Panel.tsx';
 import { Refusal } from '../ui/Refusal.tsx';
 import classes from './ClusterPage.module.css';
 import { commandsToSteer } from './commands.ts';
+import { DrainEffect } from './DrainEffect.tsx';
 import { DrainPace } from './DrainPace.tsx';
 import { DrainPanel } from './DrainPanel.tsx';
-import { OutcomeTable } from './OutcomeTable.tsx';
 import { clustersQuery, drainQuery } from './queries.ts';
 
 export default function DrainPage() {
@@ -74,48 +73,13 @@ function Steer({ cluster }: { cluster: Cluster }) {
   );
 }
 
-/** What the next cycle would do, asked of the scheduler and not estimated here. */
 function Effect({ cluster }: { cluster: Cluster }) {
   const { t } = useTranslation('deferred');
-  const { data, error, isFetching, refetch: again } = useQuery(drainQuery(cluster.name));
-  if (!data && error) {
-    return (
-      <Panel title={t('drain.effect')}>
-        <Failed error={error} onRetry={() => void again()} />
-      </Panel>
-    );
-  }
-  if (!data) return <Skeleton height={160} radius={8} aria-busy />;
-  const leaving = data.differences.filter(({ before }) => before.outcome === 'Runs');
-  const waiting = leaving.filter(({ after }) => after.outcome === 'Waits');
-  const others = data.differences.filter(({ before }) => before.outcome !== 'Runs');
-  const unlisted = Math.max(cluster.jobs.running + cluster.jobs.placed - leaving.length, 0);
-  const actions = (
-    <Button size="compact-xs" variant="default" loading={isFetching} onClick={() => void again()}>
-      {t('drain.again')}
-    </Button>
-  );
-  return (
-    <>
-      <Panel title={t('drain.effect')} actions={actions} flush={leaving.length > 0}>
-        {leaving.length === 0 && unlisted === 0 && (
-          <Empty title={t('drain.nothingTitle', { name: cluster.name })} icon={CircleCheck}>
-            {t('drain.nothingBody')}
-          </Empty>
-        )}
-        {leaving.length > 0 && (
-          <p className={classes['note']}>
-            {t('drain.leaves', { count: leaving.length })} {t('drain.waits', { count: waiting.length })}
-          </p>
-        )}
-        {unlisted > 0 && <p className={classes['note']}>{t('drain.unlisted', { count: unlisted })}</p>}
-        {leaving.length > 0 && <OutcomeTable caption={t('drain.effect')} differences={leaving} />}
-      </Panel>
-      {others.length > 0 && (
-        <Panel title={t('drain.others')} flush>
-          <OutcomeTable caption={t('drain.others')} differences={others} />
-        </Panel>
-      )}
-    </>
-  );
+  const answer = useQuery(drainQuery(cluster.name));
+  const notes = (leaving: number) => {
+    const unlisted = Math.max(cluster.jobs.running + cluster.jobs.placed - leaving, 0);
+    return unlisted > 0 ? [t('drain.unlisted', { count: unlisted })] : [];
+  };
+  const empty = { title: t('drain.nothingTitle', { name: cluster.name }), body: t('drain.nothingBody') };
+  return <DrainEffect answer={answer} title={t('drain.effect')} empty={empty} notes={notes} />;
 }

@@ -12,6 +12,7 @@ import { byDomain, type Cell, cellsOf, type ColourBy, freeOf, largestGangs, lege
 import classes from './GpuMap.module.css';
 import { ColourSwitch, MapLegend } from './MapLegend.tsx';
 import { numbersOf, withUse } from './measured.ts';
+import { pageOf } from './NodeTable.tsx';
 import { gpuMapQuery, gpuUseQuery } from './queries.ts';
 import { StaleNote } from './StaleNote.tsx';
 import { isReachable } from './totals.ts';
@@ -38,7 +39,7 @@ export function GpuMap({ name, cluster }: { name: string; cluster: Cluster | und
       {nodes && nodes.length > 0 && <MapLegend cells={cells} legend={legend} by={by} />}
       {by === 'use' && !use.data && use.error && <Failed error={use.error} onRetry={() => void use.refetch()} />}
       {by === 'use' && use.data?.nodes.length === 0 && <p className="cv-soft">{t('deferred:map.notRead')}</p>}
-      {nodes && byDomain(nodes).map((each) => <Domain key={each.domain} {...each} by={by} hues={hues} />)}
+      {nodes && byDomain(nodes).map((each) => <Domain key={each.domain} {...each} cluster={name} by={by} hues={hues} />)}
     </Panel>
   );
 }
@@ -60,26 +61,36 @@ function Gangs({ nodes }: { nodes: MapNode[] }) {
 
 type Hues = ReadonlyMap<string, number>;
 
-function Domain({ domain, nodes, by, hues }: { domain: string; nodes: MapNode[]; by: ColourBy; hues: Hues }) {
+interface DomainProps {
+  cluster: string;
+  domain: string;
+  nodes: MapNode[];
+  by: ColourBy;
+  hues: Hues;
+}
+
+function Domain({ cluster, domain, nodes, by, hues }: DomainProps) {
   const { t } = useTranslation(['translation', 'deferred']);
   return (
     <section className={classes['domain']} aria-label={domain || t('deferred:map.noDomain')}>
       <h3>{domain || t('deferred:map.noDomain')}</h3>
       <div className={classes['nodes']}>
         {nodes.map((node) => (
-          <NodeBox key={node.name} node={node} by={by} hues={hues} />
+          <NodeBox key={node.name} cluster={cluster} node={node} by={by} hues={hues} />
         ))}
       </div>
     </section>
   );
 }
 
-function NodeBox({ node, by, hues }: { node: MapNode; by: ColourBy; hues: Hues }) {
+function NodeBox({ cluster, node, by, hues }: { cluster: string; node: MapNode; by: ColourBy; hues: Hues }) {
   const { t } = useTranslation(['translation', 'deferred']);
   return (
     <article className={classes['node']} data-off={!node.ready || node.unschedulable} aria-label={node.name}>
       <p>
-        <span title={`${node.name} ${node.model}`}>{node.name}</span>
+        <Link to={pageOf({ cluster, name: node.name })} title={`${node.name} ${node.model}`}>
+          {node.name}
+        </Link>
         <span className="cv-numbers">{t('deferred:map.freeOf', { free: freeOf(node), total: node.gpus })}</span>
       </p>
       <div className={classes['cells']}>

@@ -3,6 +3,7 @@ import { Ban, CircleCheck, CircleHelp, CircleX } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
 
 import type { Capacity, Node } from '../api/types.ts';
+import { Link } from '../scope/Link.tsx';
 import { DataTable, type Column } from '../ui/DataTable.tsx';
 import { StateBadge } from '../ui/StateBadge.tsx';
 import { GpuBar } from './GpuBar.tsx';
@@ -23,7 +24,7 @@ export function NodeTable({ nodes, known, ...order }: Props) {
   const free = (node: Node, resource: string) =>
     formatAmount(resource, (node.allocatable[resource] ?? 0) - (node.requested[resource] ?? 0), i18n.language);
   const columns: Column<Node>[] = [
-    { id: 'name', sort: 'name', header: t('cluster.node'), cell: ({ name }) => <span className="cv-mono">{name}</span> },
+    { id: 'name', sort: 'name', header: t('cluster.node'), cell: (node) => <Link className="cv-mono" to={pageOf(node)}>{node.name}</Link> },
     { id: 'state', sort: 'ready', header: t('fleet.state'), cell: (node) => (known ? <NodeBadge node={node} /> : <StateBadge tone="neutral" icon={CircleHelp} label={t('clusterState.Unknown')} />) },
     {
       id: 'gpus',
@@ -39,6 +40,11 @@ export function NodeTable({ nodes, known, ...order }: Props) {
   return <DataTable caption={t('cluster.nodes')} columns={columns} rows={nodes} rowKey={({ name }) => name} {...order} />;
 }
 
+/** The address of a node's own page. */
+export function pageOf({ cluster, name }: Pick<Node, 'cluster' | 'name'>): string {
+  return `/fleet/${encodeURIComponent(cluster)}/nodes/${encodeURIComponent(name)}`;
+}
+
 function Free({ capacity }: { capacity: Capacity }) {
   return `${capacity.free} / ${capacity.allocatable}`;
 }
@@ -47,12 +53,12 @@ function gpusOf({ gpus: { allocatable, requested } }: Node): Capacity {
   return { allocatable, requested, held: 0, free: Math.max(0, allocatable - requested) };
 }
 
-function NodeBadge({ node }: { node: Node }) {
+export function NodeBadge({ node }: { node: Node }) {
   const { t } = useTranslation();
   if (!node.ready) return <StateBadge tone="bad" icon={CircleX} label={t('clusterState.NotReady')} />;
   if (node.unschedulable) return <StateBadge tone="warn" icon={Ban} label={t('fleet.cordoned')} />;
   if (node.excluded) {
-    return <StateBadge tone="warn" icon={Ban} label={t('fleet.excluded')} meaning={node.excluded.message} />;
+    return <StateBadge tone="warn" icon={Ban} label={t(node.excluded.drains ? 'fleet.drained' : 'fleet.excluded')} meaning={node.excluded.message} />;
   }
   return <StateBadge tone="good" icon={CircleCheck} label={t('clusterState.Ready')} />;
 }

@@ -24,6 +24,11 @@ export function commandsToSteer(action: Steering, cluster: Cluster): Commands {
   return { kubectl: patch, cli: convoy('cluster', action, name), curl: curl(`${pathOf(name)}${action}/`, 'POST') };
 }
 
+export function commandsToSteerNode(action: Steering, cluster: string, node: string): Commands {
+  const path = `${pathOf(cluster)}nodes/${encodeURIComponent(node)}/${action}/`;
+  return { cli: convoy('cluster', action, cluster, node), curl: curl(path, 'POST') };
+}
+
 export function commandsToDetach(name: string): Commands {
   return { kubectl: kubectl('delete', 'cluster', name), cli: convoy('cluster', 'detach', name), curl: curl(pathOf(name), 'DELETE') };
 }

@@ -3,7 +3,7 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
 import type {
-  Cluster, ClusterDetail, ClusterUses, Evictions, GpuMap, GpuModel, Groups, IdleJobs, Job, JobEvent, Node, NodeUses, Page, Queue, WhatIf,
+  Cluster, ClusterDetail, ClusterUses, Evictions, GpuMap, GpuModel, Groups, IdleJobs, Job, JobEvent, Node, NodeEvictions, NodeUses, Page, Queue, WhatIf,
 } from '../api/types.ts';
 import type { Scope } from '../scope/scope.ts';
 
@@ -137,6 +137,37 @@ export function drainQuery(cluster: string) {
     staleTime: 0,
     retry: false,
   });
+}
+
+/** What the next cycle would do if this node were drained. */
+export function nodeDrainQuery(cluster: string, node: string) {
+  return queryOptions({
+    queryKey: ['whatif', 'drain', cluster, node],
+    queryFn: () => api.post<WhatIf>('whatif/', { drain_node: { cluster, node } }),
+    staleTime: 0,
+    retry: false,
+  });
+}
+
+export function nodeQuery(cluster: string, node: string) {
+  return queryOptions({
+    queryKey: ['clusters', 'nodes', 'one', cluster, node],
+    queryFn: ({ signal }) => api.get<Page<Node>>('nodes/', { query: { cluster, name: node }, signal }),
+    refetchInterval: SWEEP_MS,
+  });
+}
+
+/** Which jobs have pods on the node, and whether they leave it. */
+export function nodeEvictionsQuery(cluster: string, node: string) {
+  return queryOptions({
+    queryKey: ['clusters', 'list', 'evictions', cluster, node],
+    queryFn: ({ signal }) => api.get<NodeEvictions>(`${nodePath(cluster, node)}evictions/`, { signal }),
+    refetchInterval: EVICTIONS_MS,
+  });
+}
+
+export function nodePath(cluster: string, node: string): string {
+  return `clusters/${encodeURIComponent(cluster)}/nodes/${encodeURIComponent(node)}/`;
 }
 
 /** How many jobs have to leave the cluster yet, and how fast they do. */

@@ -24,7 +24,7 @@ from jobs.events import announce_jobs
 from jobs.kinds import registry
 from jobs.kinds.base import Phase
 from jobs.models import Attempt, Job, Work
-from jobs.services.failover import crash_loops, eviction_rate, failover, lost_gangs, returns
+from jobs.services.failover import crash_loops, drained_nodes, eviction_rate, failover, lost_gangs, returns
 from jobs.services.failover.crash_loops import CrashLoop
 from jobs.services.follow.timeouts import cluster_waits, division_health, fenced
 from jobs.services.lifecycle import works
@@ -260,7 +260,7 @@ _DETACHED = prepared.Rows(
 
 
 CHECKS = (
-    division_health.check, _move_unhealthy, _move_from_lost_clusters, lost_gangs.move, _move_never_started, _move_detached,
-    cluster_waits.end, fenced.move,
+    division_health.check, _move_unhealthy, _move_from_lost_clusters, lost_gangs.move, drained_nodes.move,
+    _move_never_started, _move_detached, cluster_waits.end, fenced.move,
 )  # fmt: skip
 """The checks of a pass. They are independent of each other."""

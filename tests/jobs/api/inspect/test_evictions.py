@@ -5,13 +5,14 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.models import Cluster, Event
-from fleet.services.clusters import clusters
+from fleet.models import Cluster, Event, Pod
+from fleet.services.clusters import clusters, node_exclusions
 from jobs.models import Job, Work
 from jobs.services.failover.eviction_rate import PER_MINUTE
 from jobs.services.follow.timeouts import health
 from jobs.services.inspect import explaining
 from tests.support import books
+from tests.support.people import client_of, person
 from tests.support.world import pytorch_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -80,3 +81,25 @@ def test_jobs_that_ended_or_run_elsewhere_are_not_left(as_viewer):
 
 def test_there_is_nothing_to_say_of_a_cluster_that_is_not_there(as_viewer):
     assert as_viewer.get("/api/v1/clusters/nowhere/evictions/").status_code == 404
+
+
+def test_a_node_names_the_jobs_that_its_drain_moves_to_those_who_read_them(as_viewer):
+    north = books.a_cluster(gpus=80)
+    books.apply(pytorch_job("llama", workers=0))
+    books.cycle()
+    books.sent()
+    job, now = books.job("llama"), timezone.now()
+    pod = {"namespace": "default", "name": "llama-0", "uid": "1", "phase": "Running", "created_at": now}
+    Pod.objects.create(cluster=north, job_uid=job.uid, attempt=1, node="node", **pod)
+    url = "/api/v1/clusters/north/nodes/node/evictions/"
+    reader = client_of(person("tina", ("viewer", "default")))
+    shown = reader.get(url).json()
+    named = {"id": str(job.uid), "kind": "PyTorchJob", "namespace": "default", "name": "llama", "leaves": True}
+    assert (shown["drained"], shown["jobs_left"], shown["jobs"]) == (False, 1, [named])
+    stranger = as_viewer.get(url).json()
+    assert (stranger["jobs_left"], stranger["jobs"]) == (1, [])
+    node_exclusions.drain(north, "node", "", by="ada", now=now)
+    assert as_viewer.get(url).json()["drained"]
+    pass_at(now)
+    assert as_viewer.get(url).json()["jobs_left"] == 0
+    assert as_viewer.get(url.replace("/node/", "/none/")).status_code == 404
