@@ -70,7 +70,10 @@ def test_jobs_that_do_not_meet_a_node_are_shown_to_those_who_read_their_namespac
 
 
 def test_an_admin_cordons_drains_and_uncordons_one_node(as_admin, as_viewer, north):
-    for action, message, drains in (("cordon", "excluded by ada: fans", False), ("drain", "drained by ada: fans", True)):
+    for action, message, drains in (
+        ("cordon", "excluded by ada: fans", False),
+        ("drain", "drained by ada: fans", True),
+    ):
         assert as_viewer.post(f"{URL}{action}/").status_code == 403
         assert as_admin.post(f"{URL}{action}/", {"why": "fans"}, format="json").status_code == 204
         [shown] = excluded(as_viewer)
