@@ -5,15 +5,15 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from celery import Task, bootsteps
-from celery.signals import beat_init, task_failure, task_postrun, task_prerun, worker_ready
+from celery.signals import beat_init, setup_logging, task_failure, task_postrun, task_prerun, worker_ready
 from django.db import connection
 from kombu.transport import TRANSPORT_ALIASES
 
-from deploy.config import metrics as exporter
 from deploy.config.celery_clock import ClockApp, ClockTask
 from deploy.config.celery_heartbeat import WorkerHeartbeat
 from deploy.config.task_limits import TaskLimits
 from fleet import gc_tuning, metrics
+from fleet.api.http import exposition
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.config.settings")
 
@@ -44,6 +44,11 @@ app.steps["consumer"].add(TaskLimits)
 app.steps["consumer"].add(DispatchLanes)
 
 
+@setup_logging.connect
+def _keep_logging(**_: object) -> None:
+    """Django has configured it by ``CONVOY_LOG_LEVEL``. Without a receiver, Celery would set its own: WARNING."""
+
+
 @beat_init.connect
 def _say_so_at_once(**_: object) -> None:
     """Report beat and worker as alive at start, so that a readiness check need not wait for the first tick."""
@@ -58,7 +63,7 @@ def _look_no_more_at_code(**_: object) -> None:
 @beat_init.connect
 @worker_ready.connect
 def _serve_metrics(**_: object) -> None:
-    exporter.serve()
+    exposition.serve()
 
 
 @task_prerun.connect

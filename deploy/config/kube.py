@@ -18,6 +18,7 @@ from uvicorn import Config  # noqa: E402
 from deploy.config.http import Protocol, behind  # noqa: E402
 from deploy.config.serving import Server  # noqa: E402
 from fleet import gc_tuning  # noqa: E402
+from fleet.api.http import exposition  # noqa: E402
 from fleet.kubeapi import certificate  # noqa: E402
 from fleet.kubeapi.app import Application  # noqa: E402
 from fleet.kubeapi.limits import refusal, sort  # noqa: E402
@@ -71,6 +72,7 @@ def main() -> int:
         call_command("write_kubeconfig", server=f"https://{options.host}:{options.port}")
     running = server(options.port, options.host)
     gc_tuning.shorten()
+    exposition.serve()
     running.run()
     return 0 if running.started else 1
 

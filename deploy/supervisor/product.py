@@ -120,11 +120,11 @@ def _loops(plan: Plan) -> dict[str, tuple[str, ...]]:
     """The processes that serve no port."""
     celery = _python("-m", "celery", "-A", "deploy.config.celery")
     schedule = str(plan.home / "run" / "beat-schedule")
-    beat = ("beat", "--schedule", schedule, "--pidfile=", "--loglevel=INFO")
+    beat = ("beat", "--schedule", schedule, "--pidfile=")
     return {
         "worker": (
             *celery,
-            *("worker", "--pool=threads", "--concurrency=8", "--loglevel=INFO"),
+            *("worker", "--pool=threads", "--concurrency=8"),
             # Workers do not know each other: no process listens to their events.
             *("--without-gossip", "--without-mingle", "--without-heartbeat"),
         ),

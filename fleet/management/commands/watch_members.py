@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from fleet import gc_tuning
+from fleet.api.http import exposition
 from fleet.services.watching.manager import WatchManager
 
 
@@ -19,4 +20,5 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         gc_tuning.shorten()
+        exposition.serve()
         WatchManager(stop, random.Random()).run()  # noqa: S311
