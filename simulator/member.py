@@ -116,6 +116,13 @@ class SimulatedMember:
         logs: Logs | None = self._manager.logs if self._manager else None
         return logs.former(namespace, name) if logs else None
 
+    def of_init(
+        self, namespace: str, name: str, container: str, offset: int, *, former: bool
+    ) -> tuple[bytes, bool] | None:
+        """The output of an init container, for the API server (`InitSource`)."""
+        logs: Logs | None = self._manager.logs if self._manager else None
+        return logs.of_init(namespace, name, container, offset, former=former) if logs else None
+
     def enter(self, namespace: str, name: str, command: list[str], *, stdin: bool, tty: bool) -> Entered:
         """A command in a pod, for the API server (`PodSource`)."""
         return entering.enter(self._process(namespace, name), command, stdin=stdin, tty=tty)

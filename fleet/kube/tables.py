@@ -149,6 +149,8 @@ def _follow(value: Any, step: re.Match[str]) -> Any:
     return entries[int(index)] if -len(entries) <= int(index) < len(entries) else None
 
 
+_INITIALIZING = "PodInitializing"
+"""Why a container waits for init containers to end."""
 NAME = Column("Name", at(".metadata.name"))
 AGE = Column("Age", at(".metadata.creationTimestamp"), "date")
 
@@ -181,7 +183,31 @@ def _pod_status(pod: Object, _now: datetime) -> str:
         current = state.get("state") or {}
         inner = current.get("waiting") or current.get("terminated") or {}
         reason = inner.get("reason") or reason
-    return "Terminating" if "deletionTimestamp" in pod["metadata"] else reason
+    return "Terminating" if "deletionTimestamp" in pod["metadata"] else init_word(pod) or reason
+
+
+def init_word(pod: Object) -> str:
+    """The status of a pod whose init containers have not all ended, as kubectl words it; empty for any other pod."""
+    status, wanted = pod.get("status") or {}, (pod.get("spec") or {}).get("initContainers") or []
+    statuses = status.get("initContainerStatuses") or []
+    if not statuses or any(state.keys() & {"running", "terminated"} for state in map(_state, _states(pod))):
+        return ""
+    sidecars = {each["name"] for each in wanted if each.get("restartPolicy") == "Always"}
+    for number, each in enumerate(statuses):
+        ended, waits = _state(each).get("terminated"), _state(each).get("waiting") or {}
+        if (ended is not None and not ended.get("exitCode")) or (each.get("started") and each["name"] in sidecars):
+            continue
+        if ended is not None:
+            return f"Init:{ended.get('reason') or 'ExitCode:' + str(ended['exitCode'])}"
+        if waits.get("reason", _INITIALIZING) != _INITIALIZING:
+            return f"Init:{waits['reason']}"
+        return f"Init:{number}/{len(wanted)}"
+    return f"Init:{len(statuses)}/{len(wanted)}" if len(statuses) < len(wanted) else ""
+
+
+def _state(container: Object) -> Object:
+    state: Object = container.get("state") or {}
+    return state
 
 
 def _restarts(pod: Object, _now: datetime) -> int:

@@ -12,6 +12,8 @@ from simulator.apiserver.objects.catalog import Target
 from simulator.apiserver.objects.store import Object
 
 _FOLLOW_S = 0.1
+Read = Callable[[int], tuple[bytes, bool] | None]
+"""What a container printed from an offset on, and whether no more will come; None before it has started."""
 _TIME = b"2026-01-01T00:00:00.000000000Z "
 
 
@@ -30,34 +32,71 @@ class FormerSource(Protocol):
         """What the run before this one printed; None where there was none."""
 
 
+@runtime_checkable
+class InitSource(Protocol):
+    """The output of init containers."""
+
+    def of_init(
+        self, namespace: str, name: str, container: str, offset: int, *, former: bool
+    ) -> tuple[bytes, bool] | None:
+        """As `LogSource.read`; ``former``: before the container's last restart, if there was one."""
+
+
 def log(request: Request, target: Target, pod: Object, source: LogSource | None, ending: Callable[[], bool]) -> Answer:
     if not pod["spec"].get("nodeName"):
         return 200, ""
+    container = _container(request, target, pod)
     if request.truth("previous"):
-        return 200, _former(request, target, pod, source)
-    first = source.read(target.namespace, target.name, 0) if source else None
-    if source is None or first is None:
-        raise KubeError(400, _not_started(pod))
+        return 200, _former(request, target, container, pod, source)
+    read = _reader(target, container, pod, source)
+    first = read(0)
+    if first is None:
+        raise KubeError(400, _not_started(container, pod))
     text, ended = first
-    return Chunks(_followed(request, target, source, text, ended, ending), b"text/plain")
+    return Chunks(_followed(request, read, text, ended, ending), b"text/plain")
 
 
-def _former(request: Request, target: Target, pod: Object, source: object) -> str:
-    text = source.former(target.namespace, target.name) if isinstance(source, FormerSource) else None
+def _container(request: Request, target: Target, pod: Object) -> str:
+    names = [each["name"] for part in ("containers", "initContainers") for each in pod["spec"].get(part) or []]
+    name = request.query.get("container") or names[0]
+    if name not in names:
+        raise KubeError(400, f"container {name} is not valid for pod {target.name}")
+    return name
+
+
+def _is_init(container: str, pod: Object) -> bool:
+    return any(each["name"] == container for each in pod["spec"].get("initContainers") or [])
+
+
+def _reader(target: Target, container: str, pod: Object, source: LogSource | None) -> Read:
+    at = (target.namespace, target.name)
+    if not _is_init(container, pod):
+        return lambda offset: source.read(*at, offset) if source else None
+    return lambda offset: (
+        source.of_init(*at, container, offset, former=False) if isinstance(source, InitSource) else None
+    )
+
+
+def _former(request: Request, target: Target, container: str, pod: Object, source: object) -> str:
+    at = (target.namespace, target.name)
+    if _is_init(container, pod):
+        read = source.of_init(*at, container, 0, former=True) if isinstance(source, InitSource) else None
+        text = read[0] if read else None
+    else:
+        text = source.former(*at) if isinstance(source, FormerSource) else None
     if text is None:
-        container = pod["spec"]["containers"][0]["name"]
         raise KubeError(400, f'previous terminated container "{container}" in pod "{target.name}" not found')
     return _shown(text, request).decode(errors="replace")
 
 
 async def _followed(
-    request: Request, target: Target, source: LogSource, text: bytes, ended: bool, ending: Callable[[], bool]
+    request: Request, read: Read, text: bytes, ended: bool, ending: Callable[[], bool]
 ) -> AsyncGenerator[bytes]:
     yield _shown(text, request)
     offset = len(text)
     while request.truth("follow") and not ended and not ending():
         await asyncio.sleep(_FOLLOW_S)
-        more = source.read(target.namespace, target.name, offset)
+        more = read(offset)
         if more is None:
             return
         text, ended = more
@@ -65,9 +104,12 @@ async def _followed(
         yield text
 
 
-def _not_started(pod: Object) -> str:
-    container = pod["spec"]["containers"][0]["name"]
-    return f'container "{container}" in pod "{pod["metadata"]["name"]}" is waiting to start: ContainerCreating'
+def _not_started(container: str, pod: Object) -> str:
+    status = pod.get("status") or {}
+    statuses = [each for part in ("initContainerStatuses", "containerStatuses") for each in status.get(part) or []]
+    waits = [(each.get("state") or {}).get("waiting") or {} for each in statuses if each["name"] == container]
+    reason = next((each["reason"] for each in waits if each.get("reason")), "ContainerCreating")
+    return f'container "{container}" in pod "{pod["metadata"]["name"]}" is waiting to start: {reason}'
 
 
 def _shown(text: bytes, request: Request) -> bytes:

@@ -30,6 +30,7 @@ from simulator.machinery.objects import (
     uid_of,
 )
 from simulator.node import lifecycle
+from simulator.node.initialisation import Initialisation
 from simulator.node.nodes import address, is_off
 from simulator.node.runtime.appetite import Bounds, Look
 from simulator.node.runtime.isolation import Isolation
@@ -38,6 +39,7 @@ from simulator.node.runtime.sandbox import Sandboxes
 from simulator.node.trainings import SAVED_STEP, Trainings, pace_of
 
 NEVER = float("inf")
+NODE_LOST = "NodeLost"
 NAMES = "names"
 """A queue key for updating the /etc/hosts of running pods. It is no pod's key, because these contain a slash."""
 
@@ -48,6 +50,7 @@ class Run:
 
     pod: Object
     behaviour: lifecycle.Behaviour
+    init: Initialisation
     start_at: float | None = None
     """When the (next) start is due; None while it runs."""
     started: float = 0.0
@@ -66,6 +69,11 @@ class Run:
     """At what its process uses up; None for a pod that is pretended."""
     evicted: str = ""
     """Why it was evicted. It does not start again."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether its own containers run, and not only one that initialises it."""
+        return self.start_at is None and self.init.current is None
 
 
 class Kubelet(Controller):
@@ -119,12 +127,12 @@ class Kubelet(Controller):
     def started_at(self, key: str) -> float | None:
         """The exact time at which the pod's containers started. None if they do not run."""
         run = self._runs.get(key)
-        return run.started if run is not None and run.start_at is None else None
+        return run.started if run is not None and run.has_begun else None
 
     def process(self, key: str) -> Process | None:
         """The process of a running pod. None for a pod that is pretended, or does not run."""
         run = self._runs.get(key)
-        process = run.process if run is not None and run.start_at is None else None
+        process = run.process if run is not None and run.has_begun else None
         return process if process is not None and not process.ended() else None
 
     def reconcile(self, key: str) -> float | None:
@@ -169,7 +177,7 @@ class Kubelet(Controller):
         except ValueError as e:
             self._send(pod, lifecycle.unstartable(pod, now=now, words=str(e)))
             return None
-        run = Run(pod, behaviour, restart=restarts_of(pod))
+        run = Run(pod, behaviour, Initialisation(pod), restart=restarts_of(pod))
         state = next((c.get("state") or {} for c in (pod.get("status") or {}).get("containerStatuses") or []), {})
         if phase_of(pod) == "Running" and "running" in state:
             run.started = parse_stamp(state["running"]["startedAt"])
@@ -236,28 +244,47 @@ class Kubelet(Controller):
     def _begin(self, key: str, run: Run, now: float) -> None:
         run.started, run.code, run.reason = now, None, ""
         run.start_at = None  # last: an end that is asked for from now on is kept
-        ip, host_ip = self._sandboxes.address(run.pod), address(node_of(run.pod))
+        init = self._next_init(run, now)
+        where = self._where(run.pod)
         if run.behaviour.process:
-            addressed = {**run.pod, "status": {**(run.pod.get("status") or {}), "podIP": ip, "hostIP": host_ip}}
+            addressed = {**run.pod, "status": {**(run.pod.get("status") or {}), **where.of_status}}
+            restart = run.init.restart if init else run.restart
             try:
-                run.process = self._sandboxes.launch(addressed, restart=run.restart)
+                run.process = self._sandboxes.launch(addressed, restart=restart, init=init)
             except (LookupError, ValueError) as e:
                 run.start_at = now + self.clock.real(lifecycle.BACKOFF_FIRST_S)
-                self._send(run.pod, lifecycle.unstartable(run.pod, now=now, words=str(e)))
+                self._send(run.pod, self._unstartable(run, now, str(e)))
                 return
             run.look = Look(run.process, self._bounds)
             threading.Thread(target=self._await_process, args=(key, run, run.process), daemon=True).start()
         else:
             self._requeue(self.trainings.join(run.pod, now))
-        run.unsent = lifecycle.running(
-            run.pod,
-            now=now,
-            ip=ip,
-            host_ip=host_ip,
-            restart=run.restart,
-            last=run.last,
-        )
+        if init:
+            run.init.begin(now)
+            run.unsent = lifecycle.initialising(run.pod, now=now, where=where, init=run.init)
+        else:
+            run.unsent = lifecycle.running(
+                run.pod, now=now, where=where, restart=run.restart, last=run.last, extra=run.init.statuses
+            )
         self._flush(run)
+
+    def _where(self, pod: Object) -> lifecycle.Addresses:
+        return lifecycle.Addresses(self._sandboxes.address(pod), address(node_of(pod)))
+
+    def _next_init(self, run: Run, now: float) -> Object | None:
+        """The init container to run now. Those that cannot run here end at once, as all of a pretended pod do."""
+        ended = lifecycle.ended_state(code=0, reason="", started=now, now=now)
+        if not run.behaviour.process:
+            run.init.end_all(ended)
+        while (init := run.init.current) is not None and not self._sandboxes.has_programs(run.pod, init):
+            run.init.end(ended)
+        return init
+
+    def _unstartable(self, run: Run, now: float, words: str) -> Object:
+        if run.init.current is None:
+            return lifecycle.unstartable(run.pod, now=now, words=words)
+        run.init.refuse(words)
+        return lifecycle.initialising(run.pod, now=now, where=self._where(run.pod), init=run.init)
 
     def _requeue(self, keys: list[str]) -> None:
         """Pods that train with one that has come or left end at another time."""
@@ -271,13 +298,19 @@ class Kubelet(Controller):
         self.queue.add(key)
 
     def _end(self, key: str, run: Run, now: float) -> float | None:
+        if run.process and not run.message:
+            run.message = run.process.message()
+        if run.init.current is not None and run.code is not None:
+            return self._end_init(run, run.code, now)
         code = run.code
         if code is None:
             code = run.behaviour.code_of_run(self._failed.get(self._exit_count_key(run.pod), 0))
         if code:
             self._failed[self._exit_count_key(run.pod)] = self._failed.get(self._exit_count_key(run.pod), 0) + 1
         ended = lifecycle.ended_state(code=code, reason=run.reason, message=run.message, started=run.started, now=now)
-        run.process = run.look = None
+        if run.reason == NODE_LOST:
+            run.init.again()
+        run.process, run.look, run.message = None, None, ""
         self._requeue(self.trainings.leave(run.pod, now, saved=False))
         if run.evicted or not lifecycle.restarts(run.pod["spec"].get("restartPolicy") or "Always", code):
             run.unsent = lifecycle.finished(run.pod, now=now, restart=run.restart, ended=ended, evicted=run.evicted)
@@ -292,6 +325,24 @@ class Kubelet(Controller):
         self._flush(run)
         return wait_s
 
+    def _end_init(self, run: Run, code: int, now: float) -> float | None:
+        """An init container has ended: the next may begin, or it again after a while, or the pod has failed."""
+        ended = lifecycle.ended_state(code=code, reason=run.reason, message=run.message, started=run.started, now=now)
+        run.process, run.look, run.code, run.message, wait_s = None, None, None, "", 0.0
+        run.init.end(ended)
+        failed = code != 0 and (bool(run.evicted) or run.pod["spec"].get("restartPolicy") == "Never")
+        if code and not failed:
+            ran_s = (now - run.started) / self.clock.real(1.0)
+            wait_s = self.clock.real(lifecycle.backoff_s(run.init.restart, ran_s))
+            run.init.back_off()
+        run.start_at = NEVER if failed else now + wait_s
+        run.unsent = lifecycle.initialising(run.pod, now=now, where=self._where(run.pod), init=run.init, failed=failed)
+        if run.evicted:
+            run.unsent |= {"reason": lifecycle.EVICTED, "message": run.evicted}
+        if code or run.init.current is not None:
+            self._flush(run)
+        return None if failed else wait_s
+
     def _exit_count_key(self, pod: Object) -> str:
         """The key by which ``exit-code-times`` counts: the pod's name and its owner, so that recreated pods count together."""
         owner = owner_of(pod)
@@ -302,7 +353,7 @@ class Kubelet(Controller):
         if run is None and phase_of(pod) == "Running" and not is_leaving(pod):
             self._adopt_lost(key, pod)
         elif run is not None and run.start_at is None:
-            run.code, run.reason = lifecycle.KILLED, "NodeLost"
+            run.code, run.reason = lifecycle.KILLED, NODE_LOST
             self._requeue(self.trainings.leave(run.pod, self.clock.now(), saved=False))
             if run.process:
                 run.process.kill()
@@ -311,10 +362,11 @@ class Kubelet(Controller):
         self._runs[key] = Run(
             pod,
             lifecycle.behaviour(pod),
+            Initialisation(pod),
             started=self.clock.now(),
             restart=restarts_of(pod),
             code=lifecycle.KILLED,
-            reason="NodeLost",
+            reason=NODE_LOST,
         )
 
     def _remove(self, key: str, pod: Object, run: Run | None) -> float | None:

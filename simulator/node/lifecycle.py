@@ -8,11 +8,13 @@ by steps (`trainings`) until its job has made them.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from simulator.images import RUN
 from simulator.machinery.clock import stamp
 from simulator.machinery.objects import Object, annotations_of, condition, owner_of
+from simulator.node.initialisation import WAITING, Initialisation, missing_of
 
 DURATION = "convoy.dev/duration"
 EXIT_CODE = "convoy.dev/exit-code"
@@ -39,6 +41,18 @@ class Behaviour:
 
     def code_of_run(self, failed_before: int) -> int:
         return self.exit_code if self.fails is None or failed_before < self.fails else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Of a pod, and of its node."""
+
+    pod: str
+    node: str
+
+    @property
+    def of_status(self) -> Object:
+        return {"podIP": self.pod, "podIPs": [{"ip": self.pod}], "hostIP": self.node}
 
 
 def seconds(text: str) -> float:
@@ -77,7 +91,9 @@ def backoff_s(restart: int, ran_s: float) -> float:
     return float(min(BACKOFF_FIRST_S * 2 ** min(restart - 1, 10), BACKOFF_MOST_S))
 
 
-def running(pod: Object, *, now: float, ip: str, host_ip: str, restart: int, last: Object | None = None) -> Object:
+def running(
+    pod: Object, *, now: float, where: Addresses, restart: int, last: Object | None = None, extra: Object
+) -> Object:
     return _status(
         pod,
         phase="Running",
@@ -85,8 +101,21 @@ def running(pod: Object, *, now: float, ip: str, host_ip: str, restart: int, las
         now=now,
         restart=restart,
         state={"running": {"startedAt": stamp(now)}},
-        extra={"podIP": ip, "podIPs": [{"ip": ip}], "hostIP": host_ip},
+        extra={**where.of_status, **extra},
         last=last,
+    )
+
+
+def initialising(pod: Object, *, now: float, where: Addresses, init: Initialisation, failed: bool = False) -> Object:
+    """While init containers run, wait, or (``failed``) after one has failed for good."""
+    return _status(
+        pod,
+        phase="Failed" if failed else "Pending",
+        ready=False,
+        now=now,
+        restart=0,
+        state={"waiting": {"reason": WAITING}},
+        extra={**where.of_status, **init.statuses},
     )
 
 
@@ -160,13 +189,20 @@ def _status(
         "startTime": before.get("startTime") or stamp(now),
         "containerStatuses": containers,
         "conditions": [
-            _condition(pod, "Initialized", True, now, "PodCompleted" if done and phase == "Succeeded" else ""),
+            _initialized(pod, missing_of(extra), now, done=done and phase == "Succeeded"),
             _condition(pod, "Ready", ready, now, ready_reason),
             _condition(pod, "ContainersReady", ready, now, ready_reason),
             condition(pod, "PodScheduled") or _condition(pod, "PodScheduled", True, now, ""),
         ],
         **extra,
     }
+
+
+def _initialized(pod: Object, missing: Sequence[str], now: float, *, done: bool) -> Object:
+    if not missing:
+        return _condition(pod, "Initialized", True, now, "PodCompleted" if done else "")
+    words = f"containers with incomplete status: [{' '.join(missing)}]"
+    return {**_condition(pod, "Initialized", False, now, "ContainersNotInitialized"), "message": words}
 
 
 def _condition(pod: Object, kind: str, true: bool, now: float, reason: str) -> Object:

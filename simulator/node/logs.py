@@ -6,7 +6,7 @@ from fleet.kube.resources import PODS
 from simulator.machinery.clock import parse_stamp
 from simulator.machinery.controller import Cluster
 from simulator.machinery.objects import Object, annotations_of, is_finished, name_of, phase_of, restarts_of
-from simulator.node import lifecycle, trainlog
+from simulator.node import initialisation, lifecycle, trainlog
 from simulator.node.kubelet import Kubelet
 from simulator.node.runtime.processes import log_path
 
@@ -47,8 +47,19 @@ class Logs:
         ended = (statuses[0].get("lastState") or {}).get("terminated")
         return None if ended is None else self._lines(pod, *self._whole_span(pod, ended))
 
-    def _of_process(self, pod: Object, offset: int, *, restart: int) -> bytes:
-        path = log_path(self._home, pod, restart)
+    def of_init(
+        self, namespace: str, name: str, container: str, offset: int, *, former: bool
+    ) -> tuple[bytes, bool] | None:
+        """As `read` and `former`, of an init container. Of one that only was pretended it is empty."""
+        pod = self._pods.get(f"{namespace}/{name}")
+        restarts = None if pod is None else initialisation.restarts_of(pod, container)
+        if pod is None or restarts is None or (former and not restarts):
+            return None
+        text = self._of_process(pod, offset, restart=restarts - former, init=container)
+        return text, former or initialisation.is_over(pod, container)
+
+    def _of_process(self, pod: Object, offset: int, *, restart: int, init: str = "") -> bytes:
+        path = log_path(self._home, pod, restart, init)
         if not path.exists():
             return b""
         with path.open("rb") as log:

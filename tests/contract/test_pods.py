@@ -42,3 +42,45 @@ def test_pods_are_printed_in_the_columns_of_kubectl(target: Target) -> None:
 def test_a_field_that_pods_cannot_be_selected_by_is_a_bad_request(target: Target) -> None:
     code, status = target.raw("GET", f"{PODS.path('default')}?fieldSelector=spec.colour%3Dred")
     assert (code, status["reason"]) == (400, "BadRequest")
+
+
+NO_WORDS: dict = {}
+ENDED, FAILED = (
+    {"terminated": {"exitCode": 0, "reason": "Completed"}},
+    {"terminated": {"exitCode": 86, "reason": "Error"}},
+)
+
+
+def initialising(*states: dict, main: dict | None = None) -> dict:
+    about = {"image": "i", "imageID": "i", "ready": False, "restartCount": 0}
+    entries = [{"name": f"init{number}", "state": state, **about} for number, state in enumerate(states)]
+    waits = {"waiting": {"reason": "PodInitializing"}}
+    return {
+        "initContainerStatuses": entries,
+        "containerStatuses": [{"name": "main", "state": main or waits, **about}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("phase", "status", "word"),
+    [
+        ("Pending", initialising(NO_WORDS, NO_WORDS), "Init:0/2"),
+        ("Pending", initialising(ENDED, {"running": {}}), "Init:1/2"),
+        ("Pending", initialising(ENDED, {"waiting": {"reason": "CrashLoopBackOff"}}), "Init:CrashLoopBackOff"),
+        ("Failed", initialising(FAILED, {"waiting": {"reason": "PodInitializing"}}), "Init:Error"),
+        ("Failed", initialising({"terminated": {"exitCode": 3}}, NO_WORDS), "Init:ExitCode:3"),
+        ("Failed", initialising(ENDED, ENDED, main=FAILED), "Error"),
+    ],
+)
+def test_a_pod_is_printed_by_the_init_container_that_keeps_it(
+    target: Target, phase: str, status: dict, word: str
+) -> None:
+    target.members_only("its pods are those of jobs")
+    name = f"init-{word.lower().replace(':', '-').replace('/', '-of-')}"
+    init = [{"name": f"init{number}", "image": "i"} for number in range(2)]
+    spec = {"initContainers": init, "containers": [{"name": "main", "image": "i"}], "nodeName": "no-such-node"}
+    target.member.create(PODS.path("default"), {"metadata": {"name": name}, "spec": spec})
+    target.member.merge_patch(PODS.path("default", name, "status"), {"status": {"phase": phase, **status}})
+    table = target.member.get(PODS.path("default", name), accept="application/json;as=Table;v=v1;g=meta.k8s.io")
+    assert table["rows"][0]["cells"][2] == word
+    target.member.delete(PODS.path("default", name), grace_s=0)

@@ -13,7 +13,7 @@ from fleet.kube.discovery import Served
 from fleet.kube.requests.status import KubeError
 from fleet.kube.resources import PODS
 from fleet.kube.server.kinds import LABEL, Exact, Key, Object, method_not_allowed
-from fleet.kube.tables import AGE, Column, at
+from fleet.kube.tables import AGE, Column, at, init_word
 from fleet.kubeapi.objects import members
 from fleet.kubeapi.objects.kinds import Change, stamp
 from fleet.kubeapi.objects.members import CLUSTER_COLUMN, MemberKind, is_stale, silence_message
@@ -218,4 +218,5 @@ def _status_word(shown: Object) -> str:
     for each in _statuses(shown):
         state = each["state"].get("waiting") or each["state"].get("terminated") or {}
         word = state.get("reason") or word
+    word = init_word(shown) or word
     return f"{word} (stale)" if is_stale(shown) else word

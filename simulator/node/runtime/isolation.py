@@ -202,6 +202,6 @@ class Isolation:
 
     def spec(self, command: list[str], env: Mapping[str, str], root: Path, **more: object) -> launcher.Spec:
         """The document that a launcher reads; ``more`` says what the command does not get by itself."""
-        paths = {"workdir": "/", "cwd": "/", "pod": [], "write": [], "files": {}, "hosts": ""}
+        paths = {"workdir": "/", "cwd": "/", "pod": [], "write": [], "files": {}, "hosts": "", "message": ""}
         seen = {"read": list(self.view.read), "hidden": list(self.view.hidden)}
         return {"command": command, "env": dict(env), "root": str(root), **paths, **seen, **more}

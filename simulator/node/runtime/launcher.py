@@ -55,11 +55,13 @@ SCRATCH = "size=256m,nr_inodes=65536,mode=1777"
 """Scratch space is memory, and so is what the kernel keeps of each file."""
 MOST_USER_NAMESPACES = "/proc/sys/user/max_user_namespaces"
 HOSTS = "/etc/hosts"
+TERMINATION_LOG = "/dev/termination-log"
 LIBC = ctypes.CDLL(None, use_errno=True)
 Spec = dict[str, Any]
 """command, env, workdir and cwd (where the first does not exist), root (an empty folder), read (of the system), hidden (of
 those), pod (its own, to read), write (its own), hostname, namespaces (descriptors to enter), files (path to text), hosts (the
-file that becomes its /etc/hosts; empty: one that names the loopback). To enter: tty, stdin (whether it has an input)."""
+file that becomes its /etc/hosts; empty: one that names the loopback), message (the file that becomes its termination log, or
+empty). To enter: tty, stdin (whether it has an input)."""
 
 
 def main(arguments: list[str]) -> int:
@@ -251,6 +253,9 @@ def build_root(spec: Spec) -> None:
         attach(root, Path(path), ATTR_NOSUID | ATTR_NODEV)
     if spec["hosts"]:
         show(Path(spec["hosts"]), inside(root, HOSTS), ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV)
+    if spec["message"]:
+        inside(root, TERMINATION_LOG).touch()
+        show(Path(spec["message"]), inside(root, TERMINATION_LOG), ATTR_NOSUID | ATTR_NODEV)
     mount("none", root, "", MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
     os.chdir(root)
     call("pivot_root", b".", b".")
@@ -263,6 +268,7 @@ def etc_files(spec: Spec) -> dict[str, str]:
         "/etc/passwd": f"root:x:0:0::/:/bin/sh\npod:x:{POD_UID}:{POD_UID}::{spec['cwd']}:/bin/sh\n",
         "/etc/group": f"root:x:0:\npod:x:{POD_UID}:\n",
         "/etc/nsswitch.conf": "hosts: files\n",
+        "/etc/host.conf": "multi on\n",  # a name has all the addresses that the file gives it, as a headless Service does
         HOSTS: f"127.0.0.1 localhost {spec['hostname']}\n",
         **spec["files"],
     }

@@ -1,4 +1,4 @@
-"""Runs a pod's first container as a real local process: its command, env and mounted files, its output as the log.
+"""Runs a container of a pod as a real local process: its command, env and mounted files, its output as the log.
 
 Isolated: see `launcher`. What differs from a container, on purpose: ``python`` is this interpreter; volumes become
 directories of the member's home, and every mount path in command, args and env is replaced by its directory (the map is in
@@ -28,6 +28,8 @@ from simulator.node.runtime.isolation import Isolation, start_launcher
 FetchData = Callable[[str, str, str], Mapping[str, str]]
 """Returns the files of a ConfigMap or Secret, by kind, namespace and name. Raises LookupError if it does not exist."""
 
+MOST_MESSAGE = 4096
+"""Bytes of a termination message, as a kubelet has it."""
 ACCOUNT_FILES = "/var/run/secrets/kubernetes.io/serviceaccount"
 _VARIABLE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 _KEPT = ("LANG", "LC_ALL")
@@ -50,15 +52,14 @@ class Launch:
     workdir: str
     read: tuple[Path, ...]
     write: tuple[Path, ...]
+    work: Path
+    """The working directory, which is also HOME."""
+    message: Path
+    """The file that becomes its termination log."""
     files: dict[str, str] = field(default_factory=dict)
     """Path in the pod to text, as the files of its ServiceAccount."""
     hosts: Path | None = None
     """The file that becomes its /etc/hosts. None: a file with only the loopback."""
-
-    @property
-    def work(self) -> Path:
-        """The working directory, which is also HOME."""
-        return self.folder / "work"
 
 
 class Ports:
@@ -99,6 +100,7 @@ class Process:
             hostname=launch.hostname,
             files=launch.files,
             hosts=str(launch.hosts or ""),
+            message=str(launch.message),
             workdir=launch.workdir,
             cwd=str(launch.work),
             pod=[str(path) for path in launch.read],
@@ -116,6 +118,11 @@ class Process:
             self._popen.stdin.close()
         self._network.__exit__(None, None, None)
         return code if code >= 0 else 128 - code
+
+    def message(self) -> str:
+        """What the command wrote into its termination log."""
+        with self.launch.message.open("rb") as file:
+            return file.read(MOST_MESSAGE).decode(errors="replace")
 
     @property
     def pid(self) -> int:
@@ -167,15 +174,17 @@ def prepare(
     restart: int,
     cluster: InCluster | None = None,
     programs: Path = Path(sys.prefix),
+    init: Object | None = None,
 ) -> Launch:
     """Creates the pod's directory and returns what to run. Raises LookupError or ValueError with a message for the user.
 
-    ``programs`` is a virtual environment: ``python`` is its interpreter, and its programs come first. Without ``ports`` the
-    pod has an address in the member's network, and its /etc/hosts is ``hosts`` in its folder.
+    It is the first container, or the init container ``init``, whose working directory is its own. ``programs`` is a virtual
+    environment: ``python`` is its interpreter, and its programs come first. Without ``ports`` the pod has an address in the
+    member's network, and its /etc/hosts is ``hosts`` in its folder.
     """
-    container = pod["spec"]["containers"][0]
+    container, init_name = init or pod["spec"]["containers"][0], _plain(init["name"]) if init else ""
     folder = home / "pods" / uid_of(pod)
-    work = _give(folder / "work")
+    work = _give(folder / "init" / init_name if init else folder / "work")
     mounts, read, write = _mount(pod, container, folder, home, fetch)
     env = _environment(pod, container, fetch)
     owner = controller_of(pod)
@@ -198,7 +207,9 @@ def prepare(
         command=command,
         env={**base, **about, "CONVOY_MOUNTS": json.dumps(mounts), **env},
         folder=folder,
-        log=log_path(home, pod, restart),
+        log=log_path(home, pod, restart, init_name),
+        message=_message_file(folder / "messages" / f"{init_name}.{restart}"),
+        work=work,
         job=job,
         hostname=hostname,
         files=cluster.files if cluster else {},
@@ -209,8 +220,22 @@ def prepare(
     )
 
 
-def log_path(home: Path, pod: Object, restart: int) -> Path:
-    return home / "logs" / uid_of(pod) / f"{restart}.log"
+def log_path(home: Path, pod: Object, restart: int, init: str = "") -> Path:
+    """``init``: the name of an init container; else it is the log of the first container."""
+    return (
+        home / "logs" / uid_of(pod) / f"{init}.{restart}.log"
+        if init
+        else home / "logs" / uid_of(pod) / f"{restart}.log"
+    )
+
+
+def _message_file(path: Path) -> Path:
+    """An empty file that the pod may write."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"")
+    if os.geteuid() == 0:
+        os.chown(path, launcher.POD_UID, launcher.POD_UID)
+    return path
 
 
 def sweep(home: Path, uid: str) -> None:

@@ -69,15 +69,25 @@ class Sandboxes:
                 self._taken.discard(address)
             self._hosts.pop(uid, None)
 
-    def launch(self, pod: Object, *, restart: int) -> Process:
-        """Starts the pod's process. Raises LookupError or ValueError with a message for the pod's status."""
+    def has_programs(self, pod: Object, init: Object) -> bool:
+        """Whether an init container can run here: in the image of the pod's own, or in one that stands for programs here."""
+        return init.get("image") == pod["spec"]["containers"][0].get("image") or init.get("image") in self._images
+
+    def launch(self, pod: Object, *, restart: int, init: Object | None = None) -> Process:
+        """Starts the pod's process, or that of an init container.
+
+        Raises LookupError or ValueError with a message for the pod's status.
+        """
         refusal = self._isolation.refusal(namespace_of(pod), self._home)
         if refusal := refusal or machine_fault(self._home, self._bounds):
             raise ValueError(refusal)
         networked = not self._network.fault
         ports, access = (None, self._access(pod)) if networked else (self._ports, None)
-        programs = self._images.get(pod["spec"]["containers"][0].get("image") or "", Path(sys.prefix))
-        launch = prepare(pod, self._home, self._fetch, ports, restart=restart, cluster=access, programs=programs)
+        image = (init or pod["spec"]["containers"][0]).get("image") or ""
+        programs = self._images.get(image, Path(sys.prefix))
+        launch = prepare(
+            pod, self._home, self._fetch, ports, restart=restart, cluster=access, programs=programs, init=init
+        )
         try:
             if not networked:
                 fault = self._network.fault

@@ -52,7 +52,7 @@ def test_it_backs_off_longer_each_time_and_forgets_after_a_long_run() -> None:
 
 def test_it_tells_of_a_running_and_a_finished_pod() -> None:
     here = pod()
-    here["status"] = lifecycle.running(here, now=NOW, ip="10.1.0.1", host_ip="h", restart=2)
+    here["status"] = lifecycle.running(here, now=NOW, where=lifecycle.Addresses("10.1.0.1", "h"), restart=2, extra={})
     assert is_true(here, "Ready")
     assert (here["status"]["startTime"], restarts_of(here)) == ("2023-11-14T22:13:20Z", 2)
     ended = lifecycle.ended_state(code=7, reason="", started=NOW, now=NOW + 5)

@@ -124,7 +124,7 @@ def _add_container(spec: Manifest, name: str, arguments: list[str]) -> None:
     copied = {field: trains[field] for field in _COPIED if field in trains}
     address = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
     mounts: list[Manifest] = [{"name": f"{CONTAINER}-state", "mountPath": _STATE}]
-    mounts += [{"name": CONTAINER, "mountPath": f"{_CODE}/convoy_runtime", "readOnly": True}]
+    mounts += [{"name": CONTAINER, "mountPath": _CODE, "readOnly": True}]
     added = {
         **copied,
         "name": CONTAINER,
@@ -133,7 +133,8 @@ def _add_container(spec: Manifest, name: str, arguments: list[str]) -> None:
         "volumeMounts": [*(copied.get("volumeMounts") or []), *mounts],
     }
     spec["initContainers"] = [added, *(spec.get("initContainers") or [])]
-    volumes = [{"name": CONTAINER, "configMap": {"name": name}}, {"name": f"{CONTAINER}-state", "emptyDir": {}}]
+    code = {"name": name, "items": [{"key": file, "path": f"convoy_runtime/{file}"} for file in _sources()]}
+    volumes = [{"name": CONTAINER, "configMap": code}, {"name": f"{CONTAINER}-state", "emptyDir": {}}]
     spec["volumes"] = [*(spec.get("volumes") or []), *volumes]
 
 
