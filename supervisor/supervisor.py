@@ -1,7 +1,8 @@
 """Looks at jobs whose pods or nodes have changed, and does what is planned for them: one look at a job at a time.
 
-The order of writes is what makes a kill harmless: the job's record, the notice on the pod, the word to the process, the answer,
-the deletion. Each is derived again from what stands on the objects.
+The order of writes is what makes a kill harmless: the job's record, the word to the process, the notice on the pod with the
+answer, the deletion. Each is derived again from what stands on the objects. Where no record can be kept the notice on the pod
+comes before the word.
 """
 
 import asyncio
@@ -11,12 +12,14 @@ from dataclasses import dataclass, field
 
 from structlog import get_logger
 
+from fleet.kube.resources import PODS
 from fleet.member.client import Object
 from fleet.member.errors import MemberAway, MemberChanged, MemberError, MemberMissing, MemberRefused
 from jobs.runtime import notices as notice
+from jobs.runtime.notices import Notice
 from supervisor import jobs
-from supervisor.core import planning
-from supervisor.core.facts import PodFacts
+from supervisor.core import facts, planning
+from supervisor.core.facts import How, PodFacts
 from supervisor.core.planning import Action, Delete, Give, JobView, Notify, PodAction, Suspend, Withdraw
 from supervisor.core.signals import NOTICE_S
 from supervisor.jobs import MemberJob
@@ -30,6 +33,8 @@ RETRY_S = 1.0
 """Between two tries to reach a pod, or a member that did not do what was asked."""
 SIDE_BY_SIDE = 64
 """Pods that are dealt with at the same time: each has a connection or a request."""
+PROMPT_S = 0.25
+"""How long the notice on a pod waits for the answer of its process, to be written with it."""
 _AGAIN = 0.0
 
 
@@ -114,14 +119,15 @@ class Supervisor:
         now = self.clock()
         view = JobView(pods, self.store.signals_of(pods), job.least, job.stopping, job.begun)
         actions = planning.plan(view, now, self.notice_s)
-        gives = [action for action in actions if isinstance(action, Give)]
+        gives, is_recorded = [action for action in actions if isinstance(action, Give)], False
         if gives:
             # The record before the pods: it fixes the deadline, and what a former process did can be seen from it.
             job.note_given((give.pod, give.notice) for give in gives)
-            await self._write(job)
+            is_recorded = await self._write(job)
         if any(isinstance(action, Suspend) for action in actions):
             await self._suspend(job)
-        done = await asyncio.gather(*(self._do(action, job) for action in actions if not isinstance(action, Suspend)))
+        of_pods = [action for action in actions if not isinstance(action, Suspend)]
+        done = await asyncio.gather(*(self._do(action, job, at_once=is_recorded) for action in of_pods))
         if not gives:
             job.note_pods(self.store.pods_of(key), now)
             await self._write(job)
@@ -147,11 +153,11 @@ class Supervisor:
             self._jobs[key] = await jobs.find(self.member, pods[0])
         return self._jobs.get(key) or MemberJob("")
 
-    async def _do(self, action: PodAction, job: MemberJob) -> bool:
+    async def _do(self, action: PodAction, job: MemberJob, *, at_once: bool) -> bool:
         """Whether something was written."""
         async with self._turns:
             try:
-                return await self._carry_out(action, job)
+                return await self._carry_out(action, job, at_once=at_once)
             except MemberMissing:
                 self.store.forget(action.pod)
                 return True
@@ -159,14 +165,10 @@ class Supervisor:
                 log.warning("not done", action=type(action).__name__, error=str(e))
                 return False
 
-    async def _carry_out(self, action: PodAction, job: MemberJob) -> bool:
+    async def _carry_out(self, action: PodAction, job: MemberJob, *, at_once: bool) -> bool:
         match action:
             case Give(pod, given):
-                note: dict[str, str | None] = {notice.NOTICE: given.written(pod.uid)}
-                self.store.learn_written(await self.member.annotate_pod(pod, note, version=pod.version))
-                log.info(
-                    "notice", pod=f"{pod.namespace}/{pod.name}", cause=given.cause, until=notice.stamp(given.deadline)
-                )
+                await self._give(pod, given, at_once=at_once and pod.how is How.KUBEAI)
             case Notify(pod):
                 if not await self.notify(pod.ip):
                     return False
@@ -179,6 +181,34 @@ class Supervisor:
                 self.store.learn_written(await self.member.delete_pod(pod, grace_s))
         return True
 
+    async def _give(self, pod: PodFacts, given: Notice, *, at_once: bool) -> None:
+        """``at_once``: the job's record says by now that the pod gets notice, so that its process need not wait for one more
+        request. A silent process is asked again after that, when the notice stands on its pod.
+        """
+        notes: dict[str, str | None] = {notice.NOTICE: given.written(pod.uid)}
+        if at_once and self.clock() < given.deadline:
+            try:
+                async with asyncio.timeout(PROMPT_S):
+                    if await self.notify(pod.ip):
+                        notes[notice.HEARD] = notice.stamp(self.clock())
+            except TimeoutError:
+                log.debug("no answer yet", pod=f"{pod.namespace}/{pod.name}")
+        try:
+            answer = await self.member.annotate_pod(pod, notes, version=pod.version)
+        except MemberChanged:
+            if notice.HEARD not in notes:
+                raise
+            answer = await self._annotate_changed(pod, notes)
+        self.store.learn_written(answer)
+        log.info("notice", pod=f"{pod.namespace}/{pod.name}", cause=given.cause, until=notice.stamp(given.deadline))
+
+    async def _annotate_changed(self, pod: PodFacts, notes: dict[str, str | None]) -> Object:
+        """Of a pod that has heard and has changed since, perhaps because its process has left: it is not asked twice."""
+        there = facts.read(await self.member.get(PODS, pod.namespace, pod.name))
+        if there.uid != pod.uid or there.notice is not None:
+            raise MemberChanged("another pod, or one with a notice", status=409)
+        return await self.member.annotate_pod(there, notes, version=there.version)
+
     async def _suspend(self, job: MemberJob) -> None:
         try:
             await job.suspend(self.member)
@@ -189,13 +219,16 @@ class Supervisor:
             return
         job.note_stopped(self.clock())
 
-    async def _write(self, job: MemberJob) -> None:
+    async def _write(self, job: MemberJob) -> bool:
+        """Whether the job's record stands."""
         try:
             await job.write(self.member)
         except (MemberMissing, MemberChanged):
-            return  # the job is gone, or another one has its name
+            return False  # the job is gone, or another one has its name
         except MemberRefused as e:
             log.warning("record refused", job=job.name, error=str(e))
+            return False
+        return job.kind is not None
 
     def _key_of(self, job: MemberJob, manifest: Object) -> str:
         pods = {entry.uid for record in job.records.values() for entry in record.pods.values()}

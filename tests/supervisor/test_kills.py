@@ -98,6 +98,30 @@ def test_it_deletes_pods_that_have_saved_long_before_the_deadline() -> None:
     assert len(world.deleted) == 2
 
 
+class Hasty(World):
+    """Its processes leave as they hear the word, and are started again: before anything is written on their pods."""
+
+    async def tell(self, address: str) -> bool:
+        heard = await super().tell(address)
+        if heard:
+            self.restarted(address)
+        return heard
+
+
+@pytest.mark.parametrize("kill_at", range(40))
+def test_a_process_that_leaves_before_its_notice_is_written_is_known_to_have_left(kill_at: int) -> None:
+    world = Hasty(kill_at=kill_at)
+    world.job(workers=3, least=1)
+    for index in range(3):
+        world.pod(f"w-{index}", f"n{index // 2}")
+    world.reclaim("n1", 5)
+    assert play(world, 12) <= 2
+    assert {uid.rsplit("-", 1)[0] for uid in world.deleted} == {"w-2"} == set(world.told)
+    assert len(world.told) == 1 or kill_at, "it was asked once"
+    [record] = records(world).values()
+    assert record.pods["w-2"].heard is not None and record.pods["w-2"].left is not None
+
+
 def test_it_tells_nobody_without_the_annotation() -> None:
     world = World()
     world.job(workers=2, least=1)

@@ -185,9 +185,10 @@ class PlayedMember:
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Object:
         self.world.step()
-        if resource != PYTORCH_JOBS or name not in self.world.jobs:
+        there = self.world.pods if resource == PODS else self.world.jobs
+        if resource not in (PODS, PYTORCH_JOBS) or name not in there:
             raise MemberMissing("not there", status=404)
-        return copy.deepcopy(self.world.jobs[name])
+        return copy.deepcopy(there[name])
 
     async def patch(self, resource: Resource, namespace: str, name: str, body: Object) -> Object:
         self.world.step()
