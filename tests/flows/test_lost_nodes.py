@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from fleet.models import Event
+from fleet.models import Event, Node
 from simulator.fault_parser import parse
 from tests.support.world import POLICY, pytorch_job
 
@@ -56,3 +56,21 @@ def test_it_runs_again_on_the_other_nodes_of_its_cluster(world, settings, purge,
     assert f"node {lost} of north is excluded for this job" in events["NodeExcluded"]
     if not tolerations:
         assert f"node {lost} of north, where it has pods, has not been ready since" in events["Moving"]
+
+
+def test_a_job_that_was_suspended_on_a_lost_node_runs_on_the_others_when_it_is_resumed(world, settings):
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, lost_node_s=1.0)
+    world.member("north", 4, 4, 4, 4, time_scale=1.0)
+    world.apply(POLICY, job("llama", []))
+    world.expect("llama", "Running")
+    lost = lose_a_node(world)
+    world.until(lambda: not Node.objects.get(name=lost).ready, "its node does not answer")
+    world.suspend("llama")
+    world.expect("llama", "Suspended")
+    world.until(lambda: [pod["spec"]["nodeName"] for pod in world.pods("north")] == [lost], "one pod is left, there")
+    world.resume("llama")
+    world.until(lambda: world.job("llama").attempt == 2, "it has another attempt")
+    world.expect("llama", "Running")
+    now = [pod for pod in world.pods("north") if pod["metadata"]["labels"]["convoy.dev/attempt"] == "2"]
+    assert len(now) == 3 and lost not in {pod["spec"]["nodeName"] for pod in now}
+    assert lost in Event.objects.get(reason="RemovingLostPods").message
