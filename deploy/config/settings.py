@@ -84,6 +84,15 @@ TEMPLATES = [
     }
 ]
 
+DATABASE_POOL = {
+    "min_size": 1,
+    "max_size": _operator.process.database_pool,
+    "timeout": 10,
+    # The pool doubles its pauses between tries until this is over, and begins anew with the next request. By default that is
+    # five minutes: a server that is back after minutes away would be looked for only minutes later.
+    "reconnect_timeout": 5,
+}
+"""Of PostgreSQL's connections. A request that gets none in time is answered with 503, and `/readyz` says why."""
 if _beside_file:
     # WAL alone fails under several writers; with IMMEDIATE transactions they queue instead.
     DATABASES["default"]["ENGINE"] = "deploy.config.sqlite3"
@@ -99,10 +108,7 @@ if _beside_file:
 else:
     # A connection that the server has closed meanwhile is replaced when it is next used, not found by the statement that fails.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
-        "min_size": 1,
-        "max_size": _operator.process.database_pool,
-    }
+    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = DATABASE_POOL
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTHENTICATION_BACKENDS = [

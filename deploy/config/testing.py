@@ -24,13 +24,15 @@ if _broker.count("/") == len("//"):
     os.environ["REDIS_URL"] = f"{_broker}/{_worker.removeprefix('gw')}"
 
 from deploy.config.settings import *  # noqa: E402, F403
-from deploy.config.settings import CHANNEL_LAYERS, CONVOY_HOME, DATABASES, LOGGING, REDIS_URL  # noqa: E402
+from deploy.config.settings import CHANNEL_LAYERS, CONVOY_HOME, DATABASE_POOL, DATABASES, LOGGING, REDIS_URL  # noqa: E402
 
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file: threads of one test share it, as processes do in production.
     DATABASES["default"]["TEST"] = {"NAME": str(CONVOY_HOME / "test.sqlite3")}
-elif "CONVOY_TEST_TEMPLATE" in os.environ:
-    DATABASES["default"]["TEST"] = {"TEMPLATE": os.environ["CONVOY_TEST_TEMPLATE"]}
+else:
+    DATABASE_POOL["timeout"] = 60  # a busy machine is no reason to fail
+    if "CONVOY_TEST_TEMPLATE" in os.environ:
+        DATABASES["default"]["TEST"] = {"TEMPLATE": os.environ["CONVOY_TEST_TEMPLATE"]}
 if REDIS_URL:
     # Messages of groups are published to all numbers of a server.
     CHANNEL_LAYERS["default"]["CONFIG"] |= {"prefix": _worker}  # type: ignore[operator]  # inferred too narrow

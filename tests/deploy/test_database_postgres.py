@@ -7,7 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
+from psycopg_pool.base import AttemptWithBackoff
 
+from deploy.config import settings
 from tests.support import postgres
 
 USES_A_CLOSED_CONNECTION = """
@@ -42,6 +44,16 @@ def test_it_replaces_a_connection_that_the_server_has_closed(tmp_path):
             timeout=120,
         )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_it_looks_for_a_server_that_is_away_every_few_seconds_however_long_that_lasts():
+    """Left alone, the pool doubles its pauses up to minutes: an outage would last twice as long for every process."""
+    pool = settings.DATABASE_POOL
+    attempt, now, longest_s = AttemptWithBackoff(timeout=pool["reconnect_timeout"]), 0.0, 0.0
+    while not attempt.time_to_give_up(now):
+        attempt.update_delay(now)
+        longest_s, now = max(longest_s, attempt.delay), now + attempt.delay
+    assert longest_s <= 5 and now <= 10
 
 
 def test_tests_on_it_fail_when_its_log_contains_a_deadlock() -> None:
