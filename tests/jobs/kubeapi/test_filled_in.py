@@ -1,5 +1,7 @@
 """What the fleet shows of a job and never stores: it comes back with a changed object, and is no field that somebody wrote."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 from django.utils import timezone
@@ -11,6 +13,7 @@ from tests.support.kubectl import served
 from tests.support.world import POLICY
 
 pytestmark = pytest.mark.django_db(transaction=True)
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 CONTAINER = {"name": "c", "image": "x", "resources": {"limits": {"cpu": "1"}}}
 BATCH = {"template": {"spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}}
 JOB = yaml.safe_dump({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sweep"}, "spec": BATCH})
@@ -46,6 +49,15 @@ def test_one_that_moves_to_the_server_side_owns_no_more_than_it_wrote(ada):
     ada.says("apply", "-f", "-", given=JOB)
     assert "Warning" not in ada.says("apply", "--server-side", "-f", "-", given=JOB)
     assert "f:selector" not in ada.says("get", "job", "sweep", "-oyaml", "--show-managed-fields")
+
+
+def test_a_job_set_may_move_to_the_server_side_and_two_managers_share_its_groups(ada):
+    text = (EXAMPLES / "jobset.yaml").read_text()
+    ada.says("apply", "-f", str(EXAMPLES / "policy.yaml"), "-f", "-", given=text)
+    ada.says("apply", "--server-side", "-f", "-", given=text)
+    other = text.replace("replicas: 2", "replicas: 3")
+    refused = ada.refused("apply", "--server-side", "--field-manager=other", "-f", "-", given=other)
+    assert '.spec.replicatedJobs[name="workers"].replicas' in refused and "1 conflict" in refused
 
 
 def test_a_job_read_in_another_version_has_the_fields_of_that_version_and_can_be_labelled_by_a_replace(ada):
