@@ -21,6 +21,7 @@ class Home:
         self.logs = path / "logs"
         self.settings_file = path / "settings.env"
         self.password_file = path / "admin-password"
+        self.revision_file = self.run / "revision"
         self.cli_file = path / "cli.json"
         self.state_file = self.run / "supervisor.json"
         self.supervisor_lock = self.run / "supervisor.lock"

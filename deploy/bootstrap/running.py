@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from deploy.bootstrap import locks
@@ -51,6 +52,27 @@ def state(home: Home) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def revision(checkout: Path = ROOT) -> str:
+    """The commit of the checkout; empty where it is none of git, or git is not there."""
+    try:
+        command = ["git", "-C", str(checkout), "rev-parse", "HEAD"]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return answer.stdout.strip() if answer.returncode == 0 else ""
+
+
+def other_revision(home: Home, here: str) -> str:
+    """What to do where another commit runs than ``here``; empty: none does, or it is not known."""
+    started = home.revision_file.read_text().strip() if home.revision_file.exists() else ""
+    if not started or not here or started == here:
+        return ""
+    return (
+        f"It runs commit {started[:12]}, and this checkout is at {here[:12]}: to run that one, stop it with"
+        " `python3 manage.py down` and call `python3 manage.py up` again."
+    )
 
 
 def children(published: dict[str, Any]) -> list[ChildState]:

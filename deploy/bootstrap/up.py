@@ -74,6 +74,8 @@ def _start_and_show(options: Options, home: Home, steps: Steps, fresh: bool) -> 
         _start(options, home, steps, members)
     else:
         steps.say("Convoy is already up.")
+        if note := running.other_revision(home, running.revision()):
+            steps.say(note)
         with steps.step("Waiting until it is ready"):
             ready.wait_all(home, steps)
     port = int(running.state(home)["port"])
@@ -109,6 +111,7 @@ def _start(options: Options, home: Home, steps: Steps, members: str) -> None:
         steps.say(f"  Port {wanted} is in use: taking {port}.")
     broker_port = ports.any_free(int(kept.get("CONVOY_BROKER_PORT", 0)))
     password = kept.get("CONVOY_BROKER_PASSWORD") or secrets.token_hex(24)
+    write_private(home.revision_file, running.revision())
     home.keep(CONVOY_PORT=str(port), CONVOY_BROKER_PORT=str(broker_port), CONVOY_BROKER_PASSWORD=password)
     with steps.step("Starting web, worker, beat, watcher" + ("" if members else ", three simulated clusters")):
         supervisor = running.start(

@@ -10,6 +10,8 @@ from frontend.cli.session import Session
 
 NONE = "-"
 """Not known."""
+GROUPS = {"team": "namespace", "queue": "queue"}
+"""Word of ``top`` -> what the server groups jobs by."""
 
 
 def read(api: Api, path: str, field: str) -> list[Item]:
@@ -71,3 +73,16 @@ def print_idle(run: Session) -> None:
     run.screen.table(["NAMESPACE", "JOB", "QUEUE", "CLUSTER", "IDLE/GPUS", "IDLE", "GPU-HOURS"], rows)
     if answer["is_cut"]:
         run.screen.note("There are more: only those that waste most are shown.")
+
+
+def print_groups(run: Session, word: str) -> None:
+    """What the GPUs of the running jobs of each team or queue do."""
+    answer = run.api.get("gpu-usage/groups/", {"by": GROUPS[word]})
+    if not answer["results"]:
+        run.screen.note("No running job has GPUs.")
+        return
+    rows = [
+        [row["name"] or NONE, *(str(row[field]) for field in ("gpus", "measured", "idle")), percent(row["utilization"])]
+        for row in answer["results"]
+    ]
+    run.screen.table([word.upper(), "GPUS", "MEASURED", "IDLE", "UTIL"], rows)

@@ -5,7 +5,14 @@ from rest_framework.routers import SimpleRouter
 
 from jobs.api.inspect.evictions import EvictionsView, NodeEvictionsView
 from jobs.api.inspect.explain import ExplainView
-from jobs.api.inspect.gpu_usage import ClusterUsesView, IdleJobsView, JobGpusView, JobUsesView, NodeUsesView
+from jobs.api.inspect.gpu_usage import (
+    ClusterUsesView,
+    GroupUsesView,
+    IdleJobsView,
+    JobGpusView,
+    JobUsesView,
+    NodeUsesView,
+)
 from jobs.api.inspect.gpus import GpuMapView, GpuModelsView, NodeDevicesView
 from jobs.api.inspect.notices import NoticesView
 from jobs.api.inspect.spot import SpotView
@@ -50,6 +57,7 @@ urlpatterns = [
     re_path("^gpus/(?P<name>[^/]+)/(?P<node>[^/]+)/?$", NodeDevicesView.as_view(), name="gpu-node"),
     re_path("^gpu-usage/?$", ClusterUsesView.as_view(), name="gpu-usage"),
     re_path("^gpu-usage/jobs/?$", JobUsesView.as_view(), name="gpu-usage-jobs"),
+    re_path("^gpu-usage/groups/?$", GroupUsesView.as_view(), name="gpu-usage-groups"),
     re_path("^gpu-usage/idle/?$", IdleJobsView.as_view(), name="gpu-usage-idle"),
     re_path("^gpu-usage/clusters/(?P<name>[^/]+)/?$", NodeUsesView.as_view(), name="gpu-usage-cluster"),
     re_path("^attempts/?$", AttemptsView.as_view(), name="attempts"),

@@ -53,3 +53,16 @@ def test_top_idle_lists_jobs_that_leave_their_gpus_idle(server, convoy):
     ]  # fmt: skip
     server.on("gpu-usage/idle/", {"minutes": 30, "is_cut": False, "results": []})
     assert "for 30 minutes" in convoy("top", "idle").err
+
+
+def test_top_team_and_top_queue_show_what_their_gpus_do(server, convoy):
+    rows = [
+        {"name": "vision", "gpus": 16, "measured": 8, "utilization": 41.6, "idle": 2},
+        {"name": "", "gpus": 1, "measured": 0, "utilization": None, "idle": 0},
+    ]
+    server.on("gpu-usage/groups/", {"results": rows})
+    lines = [line.split() for line in convoy("top", "team").out.splitlines()]
+    assert lines == [
+        ["TEAM", "GPUS", "MEASURED", "IDLE", "UTIL"], ["vision", "16", "8", "2", "42%"], ["-", "1", "0", "0", "-"]
+    ]  # fmt: skip
+    assert convoy("top", "queue").out.startswith("QUEUE")

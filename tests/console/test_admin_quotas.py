@@ -112,7 +112,7 @@ def test_it_imports_a_file_once_its_changes_were_shown(visit, aside):
     dialog = page.get_by_role("dialog", name="Import a quota tree")
     dialog.get_by_label("The tree as YAML").fill("kind: Nonsense")
     dialog.get_by_role("button", name="Preview").click()
-    expect(dialog).to_contain_text("Spec.root: is required")
+    expect(dialog).to_contain_text("spec.root: is required")
     expect(dialog.get_by_role("button", name="Apply")).to_be_disabled()
     text = documents.write(aside(queries.tree_row).manifest)
     dialog.get_by_label("The tree as YAML").fill(text.replace("nvidia.com/gpu: 6", "nvidia.com/gpu: 5"))

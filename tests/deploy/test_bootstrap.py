@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.bootstrap import environment, locks, ports, problems, tools
+from deploy.bootstrap import environment, locks, ports, problems, running, tools
 from deploy.bootstrap.console import Console
 from deploy.bootstrap.demo import kubeconfigs, name_of
 from deploy.bootstrap.entry import GROUPS
@@ -227,3 +227,14 @@ def test_steps_are_one_line_each_off_a_terminal() -> None:
     with Steps(out).step("Installing"):
         pass
     assert out.getvalue() == "  Installing ... 0.0 s\n"
+
+
+def test_a_second_up_names_what_runs_where_the_checkout_has_moved_on(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.make()
+    assert running.other_revision(home, "b" * 40) == "", "a version of before has noted nothing"
+    home.revision_file.write_text("a" * 40)
+    assert running.other_revision(home, "a" * 40) == running.other_revision(home, "") == ""
+    note = running.other_revision(home, "b" * 40)
+    assert "aaaaaaaaaaaa" in note and "bbbbbbbbbbbb" in note and "manage.py down" in note
+    assert running.revision(tmp_path) == "", "no checkout of git"

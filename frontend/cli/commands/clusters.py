@@ -267,8 +267,8 @@ def top(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[node [NAME...]|job [NAME]|idle]",
-            help="Show nodes, or jobs, or jobs that leave their GPUs idle, instead of clusters.",
+            metavar="[node [NAME...]|job [NAME]|idle|team|queue]",
+            help="Show nodes, jobs, jobs that leave their GPUs idle, teams or queues instead of clusters.",
         ),
     ] = None,
     resource: Annotated[
@@ -295,6 +295,9 @@ def top(
         return
     if words == ["idle"]:
         gpu_use.print_idle(run)
+        return
+    if words and words[0] in gpu_use.GROUPS and not words[1:]:
+        gpu_use.print_groups(run, words[0])
         return
     if words:
         raise usage(f"cannot show {' '.join(words)!r}", "for example: convoy top node gpu-0 -d, convoy top job")

@@ -18,7 +18,7 @@ from fleet.errors import NotFound, invalid
 from fleet.models import Cluster
 from fleet.services.authorization import access
 from jobs.models import Job
-from jobs.services.gpus import idle, usage
+from jobs.services.gpus import groups, idle, usage
 from jobs.services.gpus.usage import GpuUse
 
 _LONGEST_H = 72
@@ -143,6 +143,18 @@ class IdleJobsSerializer(serializers.Serializer[Any]):
     results = IdleJobSerializer(source="jobs", many=True, help_text="what wastes most first")
 
 
+class GroupUseSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(help_text="the namespace, or the path of the queue; empty: jobs without a queue")
+    gpus = serializers.IntegerField(help_text="that its running jobs have")
+    measured = serializers.IntegerField(help_text="of which the utilisation is known")
+    utilization = serializers.FloatField(allow_null=True, help_text="percent, the mean over them; null: not known")
+    idle = serializers.IntegerField(help_text="allocated, and idle for as long as it takes to be listed as idle")
+
+
+class GroupUsesSerializer(serializers.Serializer[Any]):
+    results = GroupUseSerializer(many=True, help_text="those that have most GPUs first")
+
+
 class ClusterUsesView(Guarded, APIView):
     kind = "Cluster"
     permission_classes = [ByRole]
@@ -174,6 +186,24 @@ class JobUsesView(Guarded, APIView):
         """How much the GPUs of each job compute, of all jobs that the caller may read."""
         uses = usage.of_jobs(access.visible_namespaces(request.user), clock.now())
         return Response(JobUsesSerializer({"results": uses}).data)
+
+
+class GroupUsesView(Guarded, APIView):
+    kind = "Job"
+    permission_classes = [ByRole]
+
+    @extend_schema(
+        operation_id="gpu_usage_by_group",
+        parameters=[OpenApiParameter("by", str, enum=list(groups.FIELDS), description="default: namespace")],
+        responses=GroupUsesSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        """How many GPUs the running jobs of each team or queue have, and what those do; of jobs that the caller may read."""
+        by = request.query_params.get("by") or "namespace"
+        if by not in groups.FIELDS:
+            raise invalid("by", f"must be one of {', '.join(groups.FIELDS)}")
+        uses = groups.of_groups(by, access.visible_namespaces(request.user), clock.now())
+        return Response(GroupUsesSerializer({"results": uses}).data)
 
 
 class JobGpusView(Guarded, APIView):

@@ -728,6 +728,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/gpu-usage/groups/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How many GPUs the running jobs of each team or queue have, and what those do; of jobs that the caller may read. */
+        get: operations["gpu_usage_by_group"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/gpu-usage/idle/": {
         parameters: {
             query?: never;
@@ -3477,6 +3494,25 @@ export interface components {
             value: string;
             count: number;
             gpus: number;
+        };
+        GroupUse: {
+            /** @description the namespace, or the path of the queue; empty: jobs without a queue */
+            name: string;
+            /** @description that its running jobs have */
+            gpus: number;
+            /** @description of which the utilisation is known */
+            measured: number;
+            /**
+             * Format: double
+             * @description percent, the mean over them; null: not known
+             */
+            utilization: number | null;
+            /** @description allocated, and idle for as long as it takes to be listed as idle */
+            idle: number;
+        };
+        GroupUses: {
+            /** @description those that have most GPUs first */
+            results: components["schemas"]["GroupUse"][];
         };
         Groups: {
             by: string;
@@ -7260,6 +7296,28 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["NodeUses"];
+                };
+            };
+        };
+    };
+    gpu_usage_by_group: {
+        parameters: {
+            query?: {
+                /** @description default: namespace */
+                by?: "namespace" | "queue";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupUses"];
                 };
             };
         };

@@ -59,6 +59,7 @@ export type NodeGpus = Schemas['NodeGpus'];
 export type HoldOnNode = Schemas['HoldOnNode'];
 export type PodOnNode = Schemas['PodOnNode'];
 export type MeasuredGpu = Schemas['NodeGpu'];
+export type GroupUses = Schemas['GroupUses'];
 export type NodeEvictions = Schemas['NodeEvictions'];
 export type NodeUses = Schemas['NodeUses'];
 export type ClusterUses = Schemas['ClusterUses'];

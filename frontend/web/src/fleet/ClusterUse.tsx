@@ -10,6 +10,7 @@ import { useRange } from '../series/range.ts';
 import { SeriesChart } from '../series/SeriesChart.tsx';
 import { Empty } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import { ServerText } from '../ui/ServerText.tsx';
 import { IdleGpus } from './IdleGpus.tsx';
 import { gpuReadingsQuery } from './queries.ts';
 
@@ -28,7 +29,11 @@ export function ClusterUse({ name }: { name: string }) {
   return (
     <>
       <ChartPanel title={t('gpuUse.title')}>
-        {readings?.message && <p className="cv-stale">{t('map.readProblem', { message: readings.message })}</p>}
+        {readings?.message && (
+          <div className="cv-stale">
+            {t('map.readProblem', { answered: readings.answered, count: readings.exporters })} <ServerText text={readings.message} />
+          </div>
+        )}
         <Mean name={name} label={t('gpuUse.title')} />
       </ChartPanel>
       <IdleGpus cluster={name} />

@@ -1,6 +1,6 @@
 /** The GPUs of all clusters in one view, in the same colours: who is on which, what is held, what is free. */
 import { Skeleton } from '@mantine/core';
-import { useQueries, type UseQueryResult } from '@tanstack/react-query';
+import { useQueries, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
@@ -11,12 +11,13 @@ import { Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
 import { cellsOf, type ColourBy, freeOf, legendOf, type MapNode } from './cells.ts';
 import { GpuCanvas } from './GpuCanvas.tsx';
+import { GpuGroups } from './GpuGroups.tsx';
 import { IdleGpus } from './IdleGpus.tsx';
 import classes from './GpuMap.module.css';
 import { ColourSwitch, MapLegend } from './MapLegend.tsx';
 import type { Hit } from './mapLayout.ts';
 import { numbersOf, withUse } from './measured.ts';
-import { gpuMapQuery, gpuUseQuery } from './queries.ts';
+import { gpuMapQuery, gpuUseQuery, idleGpusQuery } from './queries.ts';
 import { StaleNote } from './StaleNote.tsx';
 
 export function FleetGpuMap({ clusters }: { clusters: Cluster[] }) {
@@ -28,7 +29,11 @@ export function FleetGpuMap({ clusters }: { clusters: Cluster[] }) {
     queries: clusters.map(({ name }) => ({ ...gpuUseQuery(name), enabled: by === 'use' })),
     combine: usesOf,
   });
-  const maps = useMemo(() => read.map((map, i) => ({ ...map, nodes: map.nodes && withUse(map.nodes, uses[i]) })), [read, uses]);
+  const percent = useQuery({ ...idleGpusQuery, enabled: by === 'use' }).data?.percent;
+  const maps = useMemo(
+    () => read.map((map, i) => ({ ...map, nodes: map.nodes && withUse(map.nodes, uses[i], percent) })),
+    [read, uses, percent],
+  );
   const stateOf = ({ cell: { look, measured } }: Hit) =>
     measured ? t('deferred:map.useOf', numbersOf(measured)) : look === 'use' ? '' : t(`deferred:map.look.${look}`);
   // Not anew as the pointer moves.
@@ -36,6 +41,7 @@ export function FleetGpuMap({ clusters }: { clusters: Cluster[] }) {
   return (
     <>
       <IdleGpus />
+      <GpuGroups />
       <Panel title={t('deferred:map.fleet')}>
         <div className={classes['bar']}>
           <ColourSwitch by={by} onChange={setBy} />

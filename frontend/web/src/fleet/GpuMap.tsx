@@ -13,7 +13,7 @@ import classes from './GpuMap.module.css';
 import { ColourSwitch, MapLegend } from './MapLegend.tsx';
 import { numbersOf, withUse } from './measured.ts';
 import { pageOf } from './NodeTable.tsx';
-import { gpuMapQuery, gpuUseQuery } from './queries.ts';
+import { gpuMapQuery, gpuUseQuery, idleGpusQuery } from './queries.ts';
 import { StaleNote } from './StaleNote.tsx';
 import { isReachable } from './totals.ts';
 
@@ -22,7 +22,8 @@ export function GpuMap({ name, cluster }: { name: string; cluster: Cluster | und
   const [by, setBy] = useState<ColourBy>('job');
   const { data, error, refetch } = useQuery(gpuMapQuery(name));
   const use = useQuery({ ...gpuUseQuery(name), enabled: by === 'use' });
-  const nodes = data && withUse(data.nodes, use.data?.nodes);
+  const idle = useQuery({ ...idleGpusQuery, enabled: by === 'use' });
+  const nodes = data && withUse(data.nodes, use.data?.nodes, idle.data?.percent);
   const cells = nodes?.flatMap((node) => cellsOf(node, by)) ?? [];
   const legend = legendOf(cells, by);
   const hues = new Map(legend.map(({ key, hue }) => [key, hue]));

@@ -62,14 +62,14 @@ test('by utilisation a GPU is as busy as it was measured, idle only where it is 
   });
   const all = [gpu(90, 'a'), gpu(60, 'a'), gpu(10, 'a'), gpu(2, 'a', '2026-01-01T00:00:00Z'), gpu(1, '', '2026-01-01T00:00:00Z'), gpu(0), gpu(null)];
   const gpus = all.map((each, i) => ({ ...each, gpu: String(i) }));
-  const [measured] = withUse([node(8, 5)], [{ node: 'n', at: '', gpus }]);
+  const [measured] = withUse([node(8, 5)], [{ node: 'n', at: '', gpus }], 5);
   const cells = cellsOf(measured!, 'use');
   expect(cells.map(({ look, key }) => key || look)).toEqual(['high', 'middle', 'low', 'idle', 'idle', 'free', 'unknown', 'unknown']);
   expect(legendOf(cells, 'use')).toEqual([]);
   expect(cellsOf(node(2, 0, [], { ready: false }), 'use').map(({ look }) => look)).toEqual(['off', 'off']);
   expect(numbersOf(gpus[0]!)).toEqual({ percent: '90', watts: '300', degrees: '–' });
   const use = (shown: NodeGpus, readings: MeasuredGpu[]) =>
-    cellsOf(withUse([shown], [{ node: 'n', at: '', gpus: readings }])[0]!, 'use').map(({ look, key }) => key || look);
+    cellsOf(withUse([shown], [{ node: 'n', at: '', gpus: readings }], 5)[0]!, 'use').map(({ look, key }) => key || look);
   // An exporter that does not say who has a GPU: no more are free than the node has left.
   const still = [gpu(3), gpu(0)].map((each, i) => ({ ...each, gpu: String(i) }));
   expect(use(node(2, 2), still)).toEqual(['low', 'low']);

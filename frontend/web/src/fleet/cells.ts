@@ -17,8 +17,8 @@ export interface Cell {
 export const HUES = 10;
 export const REST = HUES;
 
-/** A node with what its exporter measured last; without it nothing is known of its use. */
-export type MapNode = NodeGpus & { measured?: MeasuredGpu[] | undefined };
+/** A node with what its exporter measured last, without which nothing is known of its use, and the percent up to which a GPU is idle. */
+export type MapNode = NodeGpus & { measured?: MeasuredGpu[] | undefined; idlePercent?: number | undefined };
 
 /** How much an allocated GPU computes, from the least. */
 export const LEVELS = ['idle', 'low', 'middle', 'high'] as const;
@@ -41,7 +41,8 @@ export function cellsOf(node: MapNode, by: ColourBy): Cell[] {
 /** GPU by GPU, in the order of their numbers. As many may be free as the node has left: exporters do not always say who has a GPU. */
 function measuredCells(node: MapNode): Cell[] {
   const units = unitsOf(node);
-  const idle = units.filter((gpu) => gpu?.utilization != null && gpu.id === '' && gpu.idle_since === null && gpu.utilization <= IDLE);
+  const most = node.idlePercent ?? 0;
+  const idle = units.filter((gpu) => gpu?.utilization != null && gpu.id === '' && gpu.idle_since === null && gpu.utilization <= most);
   const free = new Set(idle.sort((a, b) => (a?.utilization ?? 0) - (b?.utilization ?? 0)).slice(0, freeOf(node)));
   return units.map((gpu) => {
     if (gpu?.utilization == null) return { look: 'unknown', pod: null, key: '' };
@@ -58,9 +59,6 @@ function unitsOf({ gpus, measured = [] }: MapNode): (MeasuredGpu | undefined)[] 
   const byNumber = new Map(measured.map((each) => [each.gpu, each]));
   return Array.from({ length: gpus }, (_, i) => (divided.size > 0 ? instances[i] : byNumber.get(String(i))));
 }
-
-/** Percent up to which a GPU that no pod has asked for counts as free. */
-const IDLE = 5;
 
 function levelOf(percent: number, idleSince: string | null): (typeof LEVELS)[number] {
   if (idleSince !== null) return 'idle';

@@ -1,11 +1,11 @@
-/** What exporters measured of nodes, put beside what is allocated on them. Pure. */
+/** What exporters measured of nodes, and what the server calls idle, put beside what is allocated on them. Pure. */
 import type { MeasuredGpu, NodeGpus, NodeUses } from '../api/types.ts';
 import type { MapNode } from './cells.ts';
 
-export function withUse(nodes: NodeGpus[], uses: NodeUses['nodes'] | undefined): MapNode[] {
+export function withUse(nodes: NodeGpus[], uses: NodeUses['nodes'] | undefined, idlePercent?: number): MapNode[] {
   if (!uses) return nodes;
   const measured = new Map(uses.map(({ node, gpus }) => [node, gpus]));
-  return nodes.map((node) => ({ ...node, measured: measured.get(node.name) }));
+  return nodes.map((node) => ({ ...node, measured: measured.get(node.name), idlePercent }));
 }
 
 /** Rounded; a dash for what is not known. */

@@ -3,7 +3,7 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 
 import { api } from '../api/client.ts';
 import type {
-  Cluster, ClusterDetail, ClusterUses, Evictions, GpuMap, GpuModel, Groups, IdleJobs, Job, JobEvent, Node, NodeEvictions, NodeUses, Page, Queue, WhatIf,
+  Cluster, ClusterDetail, ClusterUses, Evictions, GpuMap, GpuModel, Groups, GroupUses, IdleJobs, Job, JobEvent, Node, NodeEvictions, NodeUses, Page, Queue, WhatIf,
 } from '../api/types.ts';
 import type { Scope } from '../scope/scope.ts';
 
@@ -94,6 +94,15 @@ export const gpuReadingsQuery = queryOptions({
   queryFn: ({ signal }) => api.get<ClusterUses>('gpu-usage/', { signal }),
   refetchInterval: SWEEP_MS,
 });
+
+/** What the GPUs of the running jobs of each team or queue do. */
+export function gpuGroupsQuery(by: 'namespace' | 'queue') {
+  return queryOptions({
+    queryKey: ['clusters', 'gpu-groups', by],
+    queryFn: ({ signal }) => api.get<GroupUses>('gpu-usage/groups/', { query: { by }, signal }),
+    refetchInterval: SWEEP_MS,
+  });
+}
 
 /** Running jobs that leave GPUs idle. */
 export const idleGpusQuery = queryOptions({

@@ -19,7 +19,7 @@ import classes from './DraftPanel.module.css';
 interface Props {
   draft: Draft;
   preview: QuotaPreview | undefined;
-  /** The answer belongs to an older draft; a newer one is under way. */
+  /** The answer for this draft is under way. */
   looking: boolean;
   failed: Error | null;
   onSaved: (saved: QuotaSaved) => void;
@@ -37,7 +37,7 @@ export function DraftPanel({ draft, preview, looking, failed, onSaved }: Props) 
   const saving = { generation: base.generation, changes, comment };
   const obstacle = theirs
     ? t('quotas.rebaseFirst')
-    : preview && !looking && !preview.saves
+    : preview && !preview.saves
       ? t('quotas.notValid', { count: preview.faults.length + preview.refusals.length })
       : '';
   return (

@@ -39,8 +39,9 @@ export function QuotaEditor({ tree }: { tree: QuotaTree }) {
   const settled = useSettled(draft.changes, LOOK_AFTER_MS);
   const { data: found, isFetching, isPlaceholderData, error } = useQuery(previewQuery(tree.generation, settled));
   const drafting = draft.changes.length > 0;
-  const preview = drafting ? found : undefined;
   const looking = isFetching || isPlaceholderData || settled !== draft.changes;
+  // An answer is shown beside the draft that it is about, and never beside a newer one.
+  const preview = drafting && settled === draft.changes && !isPlaceholderData ? found : undefined;
   const whole = tree.nodes[0]?.may_edit ?? false;
 
   const act = (path: string, action: Asked['action']) => {

@@ -1,10 +1,12 @@
-/** A sentence of the server as an English reader meets it: a capital first, but in an address; "8 GPUs" for `8 nvidia.com/gpu`. Pure. */
+/** A sentence of the server as an English reader meets it: a capital first, but in a name; "8 GPUs" for `8 nvidia.com/gpu`. Pure. */
 
 const AMOUNT = /\b(\d+) [a-z0-9.-]+\/(gpu|npu|dcu|xpu|tpu|gaudi|neuron)\b/gi;
+/** An address, a host with its port or process, a field of a manifest, or a name with digits. */
+const A_NAME = /^[a-z]\S*[:./@_\d](?:\S|$|\s)/;
 
 export function polished(text: string): string {
   const plain = text.replace(AMOUNT, (_, count: string, unit: string) => `${count} ${unit.toUpperCase()}${count === '1' ? '' : 's'}`);
-  return /^\w+:\/\//.test(plain) ? plain : plain.charAt(0).toUpperCase() + plain.slice(1);
+  return A_NAME.test(plain) ? plain : plain.charAt(0).toUpperCase() + plain.slice(1);
 }
 
 type Refusal = 'invalid' | 'signedOut' | 'forbidden' | 'missing' | 'conflict' | 'busy' | 'away' | 'failed';

@@ -1,7 +1,9 @@
 """What GPUs do, by cluster, node and job, and who leaves them idle; each only as the reader may know it."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
@@ -197,3 +199,32 @@ def test_what_wastes_most_comes_first_and_the_settings_decide(llama, settings):
     settings.CONVOY_GPUS = type(settings.CONVOY_GPUS)(idle_s=3600)
     assert idle.find(None, clock.now()).jobs == []
     assert NodeReading.objects.count() == 1
+
+
+def test_teams_and_queues_have_what_is_allocated_used_and_idle(as_admin, as_viewer, llama):
+    other = Job.objects.get()
+    other.pk, other.uid, other.name, other.namespace, other.leaf, other.gpus = None, uuid4(), "mist", "speech", "", 4
+    other.save()
+    measure(llama.cluster, gpu(0, 90), gpu(1, 2), gpu(2, 50, pod=""), at=clock.now() - timedelta(minutes=40))
+    measure(llama.cluster, gpu(0, 90), gpu(1, 2), gpu(2, 50, pod=""))
+    speech = {"name": "speech", "gpus": 4, "measured": 0, "utilization": None, "idle": 0}
+    vision = {"name": "vision", "gpus": 2, "measured": 2, "utilization": 46, "idle": 0}
+    answer = as_admin.get("/api/v1/gpu-usage/groups/").json()["results"]
+    assert answer == [speech, vision], "a reading that stayed away for so long began the idle time anew"
+    llama_in_queue = vision | {"name": "root/vision"}
+    assert as_admin.get("/api/v1/gpu-usage/groups/?by=queue").json()["results"] == [
+        speech | {"name": ""},
+        llama_in_queue,
+    ]
+    assert as_viewer.get("/api/v1/gpu-usage/groups/").json()["results"] == [speech], "sam reads speech alone"
+    assert as_admin.get("/api/v1/gpu-usage/groups/?by=user").status_code == 422
+    NodeReading.objects.update(at=clock.now() - HOUR)
+    assert as_admin.get("/api/v1/gpu-usage/groups/").json()["results"][1]["utilization"] is None
+
+
+def test_a_gpu_of_a_team_that_stays_idle_is_counted_as_idle(as_admin, llama, settings):
+    settings.CONVOY_GPUS = replace(settings.CONVOY_GPUS, interval_s=3600)
+    for ago in (40, 0):
+        measure(llama.cluster, gpu(0, 90), gpu(1, 2), at=clock.now() - timedelta(minutes=ago))
+    [vision] = as_admin.get("/api/v1/gpu-usage/groups/").json()["results"]
+    assert (vision["idle"], vision["gpus"]) == (1, 2)
