@@ -9,6 +9,7 @@ import type { GroupUses } from '../api/types.ts';
 import { type Column, DataTable } from '../ui/DataTable.tsx';
 import { Empty, Failed } from '../ui/Message.tsx';
 import { Panel } from '../ui/Panel.tsx';
+import classes from './FleetPanels.module.css';
 import { gpuGroupsQuery } from './queries.ts';
 
 type By = 'namespace' | 'queue';
@@ -35,16 +36,18 @@ export function GpuGroups() {
     />
   );
   return (
-    <Panel title={t('gpuGroups.title')} actions={choice} flush>
-      {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
-      {data?.results.length === 0 && (
-        <Empty title={t('gpuGroups.emptyTitle')} icon={Gauge}>
-          {t('gpuGroups.emptyBody')}
-        </Empty>
-      )}
-      {!(error && !data) && data?.results.length !== 0 && (
-        <DataTable caption={t('gpuGroups.title')} columns={columns} rows={data?.results} rowKey={({ name }) => name} />
-      )}
-    </Panel>
+    <div className={classes['wide']}>
+      <Panel title={t('gpuGroups.title')} actions={choice} flush>
+        {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
+        {data?.results.length === 0 && (
+          <Empty title={t('gpuGroups.emptyTitle')} icon={Gauge}>
+            {t('gpuGroups.emptyBody')}
+          </Empty>
+        )}
+        {!(error && !data) && data?.results.length !== 0 && (
+          <DataTable caption={t('gpuGroups.title')} columns={columns} rows={data?.results} rowKey={({ name }) => name} />
+        )}
+      </Panel>
+    </div>
   );
 }
