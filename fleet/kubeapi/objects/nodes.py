@@ -23,7 +23,9 @@ from fleet.services.clusters import node_exclusions
 from fleet.services.members import member_objects
 
 _THEIRS = (
-    "nodes are read only at the fleet: change a node in its cluster, with `kubectl --server .../clusters/NAME/proxy`"
+    "nodes are read only at the fleet: `convoy cluster cordon CLUSTER NODE` keeps pods off one,"
+    " `convoy cluster drain CLUSTER NODE` has its jobs leave it;"
+    " else change it in its cluster, with `kubectl --server .../clusters/NAME/proxy`"
 )
 _BYTES = ("memory", "ephemeral-storage", "hugepages-")
 

@@ -40,7 +40,7 @@ class Pods(MemberKind):
     }
     subresource_remedies: Mapping[str, str] = {
         "ephemeralcontainers": f"{_JOBS}: a debug container is added by the kubectl of its cluster or its /proxy",
-        "eviction": f"{_JOBS}: suspend the job, or drain its cluster",
+        "eviction": f"{_JOBS}: suspend the job, or drain its node (`convoy cluster drain CLUSTER NODE`) or cluster",
         "resize": f"{_JOBS}: change the job",
     }
     field_labels = frozenset({_PHASE, _NODE, "spec.restartPolicy", "status.podIP"})

@@ -236,6 +236,7 @@ def test_it_reads_only_and_names_the_remedy(ada, north):
         "create", "--raw", "/api/v1/namespaces/default/pods/a.north/eviction", "-f", "-", given="{}"
     )
     assert "read only at the fleet" in ada.refused("label", "node", "n1.north", "b=c")
+    assert "`convoy cluster cordon CLUSTER NODE`" in ada.tries("cordon", "n1.north").stderr
 
 
 def test_it_shows_each_the_pods_of_the_namespaces_they_read(kubectl, ada, north):
