@@ -10,7 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.db import connection, transaction
 
@@ -44,7 +44,7 @@ class WatchManager:
         self._owned: leases.Epochs = {}
         self._not_before: dict[int, float] = {}
         self._version = -1
-        self._beat_at = self._resynced_at = datetime.min.replace(tzinfo=clock.now().tzinfo)
+        self._beat_at = self._resynced_at = datetime.min.replace(tzinfo=UTC)
 
     def run(self) -> None:
         try:

@@ -1,19 +1,23 @@
 """The watcher against simulated members: rows follow what is there, and are right again after whatever was missed."""
 
 import random
+import threading
 import uuid
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from fleet import metrics
 from fleet.changes import signals
 from fleet.core.members import marks
+from fleet.db import clock
 from fleet.kube.resources import NODES, PYTORCH_JOBS, Resource
 from fleet.member import watching as reflectors
 from fleet.models import Cluster, Heartbeat, Hold, Node, Pod
 from fleet.services.clusters import clusters, health, rediscovery
 from fleet.services.members import event_handlers, member_clients, signing
+from fleet.services.watching.manager import WatchManager
 from tests.fleet.services.builders import Notes, synced
 from tests.support.members import (
     add_node,
@@ -221,6 +225,22 @@ def test_it_takes_up_renewed_credentials(north, watching):
 def test_it_says_that_it_is_alive(watching):
     watching()
     eventually(lambda: Heartbeat.objects.filter(role="watcher"))
+
+
+def test_it_starts_and_waits_while_the_database_does_not_answer(monkeypatch):
+    now, stop, tries = clock.now, threading.Event(), []
+
+    def away_at_first():
+        tries.append(len(tries))
+        if len(tries) < 3:
+            raise OperationalError("the server is away")
+        stop.set()
+        return now()
+
+    monkeypatch.setattr(clock, "now", away_at_first)
+    monkeypatch.setattr(WatchManager, "tick_s", 0.0)
+    WatchManager(stop, random.Random(0)).run()
+    assert len(tries) >= 3
 
 
 @pytest.fixture
