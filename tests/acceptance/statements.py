@@ -32,6 +32,7 @@ NOTICES, KILLS = "tests/jobs/services/follow/test_notices.py", "tests/supervisor
 GROWTH, RECLAIMS = "tests/jobs/services/scheduling/decisions/test_spare_growth.py", "tests/flows/test_reclaims.py"
 STORED = "tests/jobs/services/inspect/test_stored_facts.py"
 DLROVER, RUNTIME = "tests/clients/test_dlrover.py", "tests/jobs/services/inspect/test_runtime.py"
+SHRINKS_AND_GROWS = f"{DLROVER}::test_the_guides_manifest_trains_to_the_end_over_a_lost_process_and_a_lost_worker"
 HANGS = "tests/jobs/services/follow/test_hangs.py"
 STACKS = "tests/jobs/services/inspect/test_stacks.py"
 MAX_WAIT = "tests/jobs/services/follow/timeouts/test_max_wait.py"
@@ -228,9 +229,16 @@ DLROVER_STATEMENTS = (
         "dlrover-run takes torchrun's flags",
         CLIENT,
         "DLRover",
-        (f"{DLROVER}::test_the_guides_manifest_trains_to_the_end_over_a_killed_worker",),
+        (SHRINKS_AND_GROWS,),
     ),
-    Statement("1.4.8", "A range of nodes: starts from min, grows and shrinks", lacks="no test"),
+    Statement(
+        "1.4.8",
+        "A range of nodes: starts from min, grows and shrinks",
+        CLIENT,
+        "DLRover",
+        (SHRINKS_AND_GROWS,),
+        "it is not shown that it starts from min",
+    ),
     Statement(
         "1.4.9",
         "The control plane sees each rendezvous",
@@ -252,8 +260,8 @@ DLROVER_STATEMENTS = (
         "Flash checkpoints",
         CLIENT,
         "DLRover",
-        (f"{DLROVER}::test_a_suspended_job_leaves_no_pod_and_goes_on_from_its_checkpoint",),
-        "one framework, by disk",
+        (SHRINKS_AND_GROWS, f"{DLROVER}::test_a_suspended_job_leaves_no_pod_and_goes_on_from_its_checkpoint"),
+        "one framework",
     ),
     Statement(
         "1.4.12",

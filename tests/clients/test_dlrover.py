@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
+from fleet.kube.resources import NODES
+from jobs.models import RuntimeFact
+from jobs.runtime.fact import Kind
 from simulator import fault_parser
 from tests.clients.builders import TRAINING, manifest
 from tests.support import process_logs
@@ -74,21 +77,59 @@ def workers(world: World, member: str = "north") -> list[dict[str, Any]]:
     return [pod for pod in pods if pod["metadata"]["labels"].get("elasticjob.dlrover/replica-type") == "worker"]
 
 
-def test_the_guides_manifest_trains_to_the_end_over_a_killed_worker(fleet: World) -> None:
-    fleet.apply(POLICY, CODE, CLAIM, manifest(ON_CLAIM, 80))
-    wait(fleet, lambda: steps(fleet, "checkpoint"), "a checkpoint is saved")
+def committed(world: World) -> int:
+    """The step of the last checkpoint that is whole on disk, by the file of DLRover that names it."""
+    tracker = world.home / "north" / "volumes" / "dlrover" / "disk" / "dlrover_latest.txt"
+    return int(tracker.read_text() or 0) if tracker.exists() else 0
+
+
+def starts(world: World, ranks: int) -> list[int]:
+    """The steps from which ranks of a world of so many have started."""
+    records = process_logs.records(world.home / "north" / "logs")
+    return [each["step"] for each in records if each["event"] == "start" and each["world"] == ranks]
+
+
+def let_in(world: World, *, pods: bool) -> None:
+    """Whether nodes take pods: the one that replaces a lost worker has room, or none."""
+    client = world.clients["north"]
+    for node in client.list(NODES.path())["items"]:
+        client.merge_patch(NODES.path(name=node["metadata"]["name"]), {"spec": {"unschedulable": not pods}})
+
+
+def facts(world: World, kind: Kind) -> list[dict[str, Any]]:
+    return [row.data for row in RuntimeFact.objects.filter(job=world.job("llama")) if row.data["kind"] == kind]
+
+
+def test_the_guides_manifest_trains_to_the_end_over_a_lost_process_and_a_lost_worker(fleet: World) -> None:
+    flags = "--max_restarts=3 --rdzv-conf join_timeout=240,lastcall_timeout=5"
+    fleet.apply(
+        POLICY, CODE, CLAIM, manifest(ON_CLAIM, 20, nodes="1:2", flags=flags, lost_at="13", held="yes", to_disk="20")
+    )
+    wait(fleet, lambda: 10 in starts(fleet, 2), "both ranks go on from what was in memory alone")
+    let_in(fleet, pods=False)
     fleet.members["north"].disturb(fault_parser.parse(["crash-pod", "dlrover/llama-edljob-worker-1", "137"]))
-    wait(fleet, lambda: max(steps(fleet, "start"), default=0) >= 5, "the ranks have started again from a checkpoint")
+    wait(fleet, lambda: max(starts(fleet, 1), default=0) >= 10, "the worker that is left goes on alone")
+    alone = max(starts(fleet, 1))
+    wait(fleet, lambda: committed(fleet) > alone, "what it did alone is on disk")
+    let_in(fleet, pods=True)
+    wait(fleet, lambda: max(starts(fleet, 2)) > alone, "the new worker has joined it")
     assert "llama-edljob-worker-2" in {pod["metadata"]["name"] for pod in workers(fleet)}
-    wait(fleet, lambda: steps(fleet, "end") == [80, 80], "both ranks end; their logs go with the pods of an ended job")
+    wait(
+        fleet,
+        lambda: {each["world_size"] for each in facts(fleet, Kind.RENDEZVOUS)} >= {1, 2},
+        "the fleet knows the sizes",
+    )
+    (fleet.home / "north" / "volumes" / "dlrover" / "disk" / "finish").touch()
+    wait(fleet, lambda: len(steps(fleet, "end")) == 2, "both ranks end; their logs go with the pods of an ended job")
     fleet.expect("llama", "Succeeded", patience_s=PATIENCE_S)
     assert fleet.job("llama").attempt == 1, "the master replaced the worker: the fleet had nothing to do"
+    assert "memory" in {each["tier"] for each in facts(fleet, Kind.CHECKPOINT)}
 
 
 def test_a_suspended_job_leaves_no_pod_and_goes_on_from_its_checkpoint(fleet: World) -> None:
     fleet.apply(POLICY, CODE, CLAIM, manifest(ON_CLAIM, 60))
-    wait(fleet, lambda: steps(fleet, "checkpoint"), "a checkpoint is saved")
-    saved = max(steps(fleet, "checkpoint"))
+    wait(fleet, lambda: committed(fleet), "a checkpoint is on disk")
+    saved = committed(fleet)
     fleet.suspend("llama")
     waiting, asked_at = Waiting(), time.monotonic()
     wait(fleet, lambda: not fleet.pods("north"), "no pod is left")
