@@ -23,23 +23,28 @@ smaller ones would do; then the choice that loses the least work (`covering`), t
 the side that is furthest above its min. Jobs within the min-runtime of their queue are chosen only where all others do not
 suffice; the caller evicts them when it ends. Each pool to choose from holds the one before, so the first that suffices is
 found by bisection.
+Where these leave no right to others that would do (a queue is no longer above its min, and what its next job frees is on the
+right nodes), any that suffice and may go together are chosen, as far as possible by the same order (`conflicts`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quotas.core.accounts.ledger import Ledger
+from quotas.core.accounts.ledger import Ledger, Units
 from quotas.core.queues import admission
 from quotas.core.queues.admission import Bound, Refused
 from quotas.core.queues.order import Unit
-from quotas.core.reclaiming import covering
+from quotas.core.reclaiming import conflicts, covering
 from quotas.core.reclaiming.candidates import Candidates, Running
+from quotas.core.reclaiming.rights import Rights
 from quotas.core.reclaiming.sides import find_sides
-from quotas.core.reclaiming.targeting import OVERSIZE, CanPlace, Columns, Targeting, as_reclaim
-from quotas.core.reclaiming.victims import Cause, Reclaim, Target
+from quotas.core.reclaiming.targeting import OVERSIZE, CanPlace, Columns, as_reclaim
+from quotas.core.reclaiming.victims import Reclaim, Target
 from quotas.core.trees.amounts import UNLIMITED
 from quotas.core.trees.tree import PreemptPolicy
 
@@ -84,15 +89,9 @@ def may_lose(ledger: Ledger, leaf: str) -> bool:
     return by_priority or bool((ledger.held.claims[row] > ledger.min[row]).any())
 
 
-class _Search(Targeting):
+class _Search(Rights):
     def __init__(self, ledger: Ledger, preemptor: Unit, can_place: CanPlace) -> None:
         super().__init__(ledger, preemptor, can_place)
-        self.claims = ledger.promised & (self.asked > 0)
-        self.deciding = ledger.deciding_columns(self.asked)
-        """Of each resource the one whose min decides about it; of a tree without flavors it is the resource itself."""
-        self.own = ledger.held.used[self.path_rows[0]].copy()
-        policy = ledger.tree.by_path[preemptor.leaf].attributes.preempt_policy
-        self.by_priority = policy is PreemptPolicy.LOWER_PRIORITY
         self.pool: Positions = np.zeros(0, dtype=np.int64)
         """The candidates that are considered now, in the order of their going."""
         self.stops_own_borrowers = False
@@ -118,24 +117,46 @@ class _Search(Targeting):
         """From these candidates; those that could come straight back by right are left out."""
         while True:
             self.pool, self.stops_own_borrowers = pool, False
-            self.gone.clear()
-            with self.ledger.released([]):
-                taken = self._search_pool()
-                back = [each for target in taken or () if self._comes_back(target) for each in target.positions]
+            taken, back = self._search_pool(self._in_order, self._comes_back)
+            if taken is None:
+                compatible = partial(self._compatible, frozenset(self.gone))
+                taken, back = self._search_pool(compatible, self._comes_back_with_lower)
             if not back:
                 return taken
             pool = pool[~np.isin(pool, back)]
 
-    def _search_pool(self) -> list[Target] | None:
+    def _search_pool(
+        self, choose: Callable[[], list[Target] | None], comes_back: Callable[[Target], bool]
+    ) -> tuple[list[Target] | None, list[int]]:
+        """Targets that suffice, without those that are not needed; and which of them could come straight back."""
+        self.gone.clear()
+        with self.ledger.released([]):
+            taken = choose()
+            taken = taken and self._without_the_unnecessary(taken)
+            return taken, [each for target in taken or () if comes_back(target) for each in target.positions]
+
+    def _in_order(self) -> list[Target] | None:
         taken = self._until_quota_allows()
-        if taken is None:
-            return None
-        if not self._can_place(taken):
+        if taken is not None and not self._can_place(taken):
             taken = self._until_placed(taken)
-        return taken and self._without_the_unnecessary(taken)
+        return taken
 
     def _comes_back(self, target: Target) -> bool:
         """Whether the job would take the place back, by a min of what the preemptor's side needs and does not state."""
+        return self._could_return(target, self.ledger.vector({}))
+
+    def _comes_back_with_lower(self, target: Target) -> bool:
+        """As `_comes_back`, or could once it has stopped lower priorities of its own queue, as that may state."""
+        known, position = self.candidates, target.positions[0]
+        rules = self.ledger.tree.by_path[target.job.leaf].attributes
+        if rules.preempt_policy is not PreemptPolicy.LOWER_PRIORITY:
+            return self._comes_back(target)
+        lower = known.stays & (known.leaf == known.leaf[position]) & (known.priority < known.priority[position])
+        lower[sorted(self.gone)] = False
+        return self._could_return(target, known.sizes[lower].sum(axis=0))
+
+    def _could_return(self, target: Target, more: Units) -> bool:
+        """``more``: what its side could have less than it has now."""
         ledger, rows = self.ledger, self.ledger.rows[int(self.candidates.leaf[target.positions[0]])]
         lca = next(i for i, row in enumerate(rows) if row in self.level_of)
         if not lca:
@@ -145,7 +166,7 @@ class _Search(Targeting):
         stated = (ledger.min[side] > 0) & (size > 0)
         if not (stated & ledger.unstated[beside] & (self.asked > 0)).any():
             return False
-        within = size <= ledger.min[side] - ledger.held.claims[side]
+        within = size <= ledger.min[side] - ledger.held.claims[side] + more
         return bool(within[ledger.promised & (size > 0)].all())
 
     def has_a_right(self) -> bool:
@@ -155,7 +176,7 @@ class _Search(Targeting):
         short = self.find_short()
         if short[0].any():
             return False
-        promised = np.logical_or.accumulate(self._within_min(), axis=0)
+        promised = np.logical_or.accumulate(self.within_min(), axis=0)
         return bool((promised[:-1] | ~short[1:]).all())
 
     def may_find_targets(self) -> bool:
@@ -197,40 +218,25 @@ class _Search(Targeting):
             tiers = (np.where(own, 0.0, known.protected_until[positions]), *tiers)
         return known.stage[positions], *tiers
 
-    def _exceeds_own_min(self, taken: Iterable[Target]) -> Columns:
-        """Resources of which the queue, preempting by priority, would have more than its min and more than before.
-
-        Priority decides which jobs use what a queue has; it is no right to more of what is guaranteed to others.
-        """
-        lower = [target for target in taken if target.victim.cause is Cause.LOWER_PRIORITY]
-        own = [charge.amounts for target in lower for charge in target.charges]
-        after = self.own + self.asked - sum(self.ledger.vector(amounts) for amounts in own)
-        most = np.maximum(self.own, self.ledger.min[self.path_rows[0]])
-        return np.asarray((after > most) & self.ledger.promised) if own else np.zeros_like(self.ledger.promised)
-
     def _missing(self, taken: Iterable[Target]) -> Columns:  # [level, resource]
         missing = self.find_short()
-        missing[0] |= self._exceeds_own_min(taken)
+        missing[0] |= self.exceeds_own_min(_positions(taken))
         return missing | self._own_side_borrowing() if self.stops_own_borrowers else missing
 
     def _own_side_borrowing(self) -> Columns:  # [level, resource]
         """Levels below a short one, and resources, where borrowing on the preemptor's own side denies it the right."""
         higher = np.logical_or.accumulate(np.asarray(self.find_short().any(axis=1))[::-1])[::-1]
-        beyond = self.claims & ~self._within_min() & np.append(higher[1:], False)[:, None]
+        beyond = self.claims & ~self.within_min() & np.append(higher[1:], False)[:, None]
         beyond[0] = False
         return np.asarray(beyond)
 
-    def _within_min(self) -> Columns:  # [level, resource]
-        within = admission.within_min(self.ledger, self.asked, self.path_rows)
-        return within[:, self.deciding] if len(self.deciding) else within
-
-    def _can_place(self, taken: Sequence[Target]) -> bool:
-        return not self._exceeds_own_min(taken).any() and self.can_place(frozenset(target.job.key for target in taken))
+    def _can_place(self, taken: Iterable[Target]) -> bool:
+        return self.has_place_without(_positions(taken))
 
     def _until_quota_allows(self) -> list[Target] | None:
         """Choose the cheapest until nothing is short any more, then any in order; None when that cannot be reached."""
         taken: list[Target] = []
-        short, within = self._missing(taken), self._within_min()
+        short, within = self._missing(taken), self.within_min()
         left, covers, served = self._cover(taken), COVERS, 0
         while short.any():
             position = next(left, None)
@@ -243,9 +249,9 @@ class _Search(Targeting):
             elif position is None:
                 self.stops_own_borrowers = True
                 short, left = self._missing(taken), self._remaining(taken)
-            elif (target := self._as_target(position, short, within)) is not None:
+            elif (target := self.as_target(position, short, within)) is not None:
                 taken.append(self.choose(target))
-                before, short, within = within, self._missing(taken), self._within_min()
+                before, short, within = within, self._missing(taken), self.within_min()
                 if covers < 0 and (before != within).any():
                     left = self._remaining(taken)
         return taken
@@ -285,18 +291,14 @@ class _Search(Targeting):
         """The quota has room, but no cluster: choose all candidates it has a right to, then the shortest prefix that
         suffices.
         """
-        fewest, within = len(taken) + 1, self._within_min()
+        fewest, within = len(taken) + 1, self.within_min()
         taken, left = list(taken), self._remaining(taken)
         while (position := next(left, None)) is not None:
-            if self.foreign[position]:
-                continue
-            is_own = self.candidates.leaf[position] == self.path_rows[0]
-            resources = self.consumed if is_own else self.consumed & self.ledger.promised
-            target = self._as_target(position, np.broadcast_to(resources, within.shape), within)
+            target = self.as_target_anywhere(position, within)
             if target is None:
                 continue
             taken.append(self.choose(target))
-            before, within = within, self._within_min()
+            before, within = within, self.within_min()
             if (before != within).any():
                 left = self._remaining(taken)
         return self._shortest(taken, fewest)
@@ -306,8 +308,7 @@ class _Search(Targeting):
         return iter(self._rest(taken).tolist())
 
     def _rest(self, taken: Sequence[Target]) -> Positions:
-        gone = [position for target in taken for position in target.positions]
-        return self.pool[~np.isin(self.pool, gone)] if taken else self.pool
+        return self.pool[~np.isin(self.pool, _positions(taken))] if taken else self.pool
 
     def _shortest(self, taken: list[Target], fewest: int) -> list[Target] | None:
         """The shortest prefix of at least ``fewest`` with which the preemptor can be placed, by bisection; charges the rest
@@ -323,6 +324,73 @@ class _Search(Targeting):
             self.keep(target)
         return taken[:low]
 
+    def _compatible(self, in_order: frozenset[int]) -> list[Target] | None:
+        """Any that suffice and may go together: the first in order may leave no right to others that would do.
+
+        What has not started goes in any case, where it may: nothing that runs goes because of what another is about to use.
+        """
+        unstarted = self._in_turn([each for each in self.pool.tolist() if not self.candidates.started[each]])
+        reach = self._reach()
+        if in_order.issuperset(reach):
+            return None
+
+        def would_suffice(positions: Sequence[int]) -> bool:
+            going = self._going(positions)
+            with self._without(going):
+                within = self.within_min()
+                denied = any(not within[need] for position in positions for need in reach[position].needs)
+                if denied or self.find_short().any():
+                    return False
+            return self.has_place_without([*_positions(unstarted), *going])
+
+        chosen = conflicts.find_compatible(list(reach), would_suffice, self._in_conflict)
+        return None if chosen is None else unstarted + self._in_turn(chosen)
+
+    def _reach(self) -> dict[int, Target]:
+        """All it has a right to, each as if nothing but what stands in its own way had gone before it."""
+        within = self.within_min()
+        while True:
+            targets = {each: self.as_target_anywhere(each, within) for each in self.pool.tolist()}
+            reach = {position: target for position, target in targets.items() if target is not None}
+            with self._without(self._going(reach)):
+                more = self.within_min() & ~within
+            if not more.any():
+                return reach
+            within = within | more
+
+    def _in_conflict(self, positions: Sequence[int]) -> list[int]:
+        """Of these positions those below a node that would lose too much if all went; empty when all may go."""
+        before = set(self.gone)
+        with self.ledger.released([]):
+            gone = _positions(self._in_turn(positions))
+        self.gone.intersection_update(before)
+        stays = [position for position in positions if position not in gone]
+        if not stays:
+            return []
+        leaf_rows = [self.ledger.rows[row] for row in self.candidates.leaf[list(positions)].tolist()]
+        rows = self.ledger.rows[int(self.candidates.leaf[stays[0]])]
+        side = set(rows[: max(self.parting(rows), 1)])
+        return [each for each, own in zip(positions, leaf_rows, strict=True) if side.intersection(own)]
+
+    def _in_turn(self, positions: Sequence[int]) -> list[Target]:
+        """Choose as many as may go, the smallest first: nothing can follow a larger one that could not follow a smaller."""
+        taken: list[Target] = []
+        sizes = self.candidates.sizes[:, self.claims if self.claims.any() else self.consumed]
+        in_order = sorted(positions, key=lambda position: (sizes[position].tolist(), position))
+        while True:
+            within, before = self.within_min(), len(taken)
+            for position in in_order:
+                if (target := self.as_target_anywhere(position, within)) is not None:
+                    taken.append(self.choose(target))
+            if len(taken) == before:
+                return taken
+
+    def _going(self, positions: Iterable[int]) -> list[int]:
+        return sorted({each for position in positions for each in self.going_with(position)})
+
+    def _without(self, going: Iterable[int]) -> AbstractContextManager[None]:
+        return self.ledger.released([self.candidates.jobs[position].charge for position in going])
+
     def _without_the_unnecessary(self, taken: list[Target]) -> list[Target]:
         """Drop targets that the others suffice without, the most valuable first: jobs before single pods."""
         of_position = {target.positions[0]: target for target in taken}
@@ -332,7 +400,7 @@ class _Search(Targeting):
                 continue
             rest = [other for other in taken if other is not target]
             self.keep(target)
-            within = self._within_min()
+            within = self.within_min()
             needed = all(within[need] for other in rest for need in other.needs)
             if needed and not self.find_short().any() and self._can_place(rest):
                 taken = rest
@@ -340,26 +408,6 @@ class _Search(Targeting):
                 self.choose(target)
         return taken
 
-    def _as_target(self, position: int, short: Columns, within: Columns) -> Target | None:
-        """The job as a target, if the preemptor has a right to it and it frees a resource that is short; else None."""
-        if position in self.gone:
-            return None
-        going = self.going_with(position)
-        rows = self.ledger.rows[int(self.candidates.leaf[position])]
-        lca = self.parting(rows)
-        level = self.level_of[rows[lca]]
-        helps = short[level:].any(axis=0) & (self.candidates.sizes[going].sum(axis=0) > 0)
-        if self.foreign[position]:
-            helps &= ~self.ledger.gpus
-        if not helps.any():
-            return None
-        if not lca:
-            return self.target(going, Cause.LOWER_PRIORITY, rows[0], int(helps.argmax()))
-        above = helps & self.above_min(position, rows[:lca], self.ledger.unstated[self.path_rows[level - 1]])
-        right = helps | self.claims
-        if not above.any() or (right & ~within[level - 1]).any():
-            return None
-        needs = tuple((level - 1, int(column)) for column in right.nonzero()[0])
-        named = above & ~self.ledger.ignored
-        column = int((named if named.any() else above).argmax())
-        return self.target(going, Cause.ABOVE_MIN, rows[lca - 1], column, needs=needs)
+
+def _positions(taken: Iterable[Target]) -> list[int]:
+    return [position for target in taken for position in target.positions]
