@@ -5,7 +5,7 @@ Derived from rows alone, so that every process computes the same; a cache update
 
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -38,6 +38,7 @@ _COLUMNS = (
     "submitted_by",
 )
 _RAN: Final = ("pk", "namespace", "leaf", "gpus", "started_at", "finished_at")
+_ANY_TIME = datetime.max.replace(tzinfo=UTC)
 _HAS_PLACE = (*Job.ON_MEMBER, Job.State.RECLAIMING)
 
 
@@ -45,9 +46,8 @@ def load(now: datetime) -> Runs:
     runs = Runs(estimates=RuntimeEstimates(settings.CONVOY_CYCLE.unknown_runtime_s))
     ended = Job.objects.filter(state=Job.State.SUCCEEDED, started_at__isnull=False, finished_at__isnull=False)
     latest = ended.order_by("-finished_at", "-pk").values_list(*_RAN)[:_ENDED]
-    for pk, namespace, leaf, gpus, started_at, finished_at in reversed(latest):
-        # One that ended later than now ended while the clock was ahead.
-        _learn(runs, pk, namespace, leaf, gpus, started_at, min(finished_at or now, now))
+    for row in reversed(latest):
+        _learn(runs, now, *row)
     runs.by_job = _runs(Job.objects.all())
     use.load(runs, now)
     return runs
@@ -62,7 +62,7 @@ def read_again(runs: Runs, pks: Iterable[int]) -> None:
     runs.by_job |= _runs(rows)
     ended = rows.filter(state=Job.State.SUCCEEDED, started_at__isnull=False, finished_at__isnull=False)
     for row in ended.order_by("finished_at", "pk").values_list(*_RAN):
-        _learn(runs, *row)
+        _learn(runs, _ANY_TIME, *row)
     use.read_again(runs, changed)
 
 
@@ -73,11 +73,23 @@ def forget(runs: Runs, pk: int) -> None:
 
 
 def _learn(
-    runs: Runs, pk: int, namespace: str, leaf: str, gpus: int, started_at: datetime | None, finished_at: datetime | None
+    runs: Runs,
+    now: datetime,
+    pk: int,
+    namespace: str,
+    leaf: str,
+    gpus: int,
+    started_at: datetime | None,
+    finished_at: datetime | None,
 ) -> None:
-    if started_at and finished_at:
-        runs.estimates.learn(namespace, gpus, (finished_at - started_at).total_seconds())
-        runs.used.ended(pk, leaf, gpus, started_at.timestamp(), finished_at.timestamp())
+    """Of a run that ended later than ``now``, while the clock was ahead, only if it began there is known how long it took."""
+    if not started_at or not finished_at:
+        return
+    ended, took = min(finished_at, now), finished_at - started_at
+    began = started_at if started_at <= ended else ended - took
+    if ended - began == took:
+        runs.estimates.learn(namespace, gpus, took.total_seconds())
+    runs.used.ended(pk, leaf, gpus, began.timestamp(), ended.timestamp())
 
 
 def _runs(rows: QuerySet[Job]) -> dict[int, Run]:

@@ -255,4 +255,12 @@ def test_a_run_that_ended_while_the_clock_was_a_year_ahead_outweighs_no_other(sh
     found = use(NOW + 3 * HOUR)
     assert found["root/a", "ada"] == pytest.approx(faded(3, 3, 0), rel=1e-4)
     assert found["root/b", "bob"] == pytest.approx(faded(3, 3, 1), rel=1e-4)
-    assert runtimes.load(NOW + 3 * HOUR).estimates.estimate_runtime("a", 3) <= 3 * 3600
+
+
+@pytest.mark.parametrize(("began", "hours"), [(365 * 24 * HOUR, 2), (timedelta(), None)], ids=["ahead", "before"])
+def test_how_long_a_run_took_is_known_if_all_of_it_was_while_the_clock_was_ahead(shared, began, hours):
+    apply(job("one", "a"))
+    run("one", NOW + began)
+    books.report("one", "Succeeded", now=NOW + 365 * 24 * HOUR + 2 * HOUR)
+    estimates = runtimes.load(NOW + 3 * HOUR).estimates
+    assert estimates.estimate_runtime("default", 3) == (hours * 3600 if hours else estimates.unknown_s)
