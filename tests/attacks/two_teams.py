@@ -298,6 +298,7 @@ def bodies(path: str) -> list[Any]:
             {"add_job": MINE},
             {"lose_cluster": "north"},
             {"drain_cluster": "north"},
+            {"drain_node": {"cluster": "north", "node": "node"}},
             {"add_nodes": {"cluster": "north", "count": 3}},
             {"raise_quota": {"path": "root/shared", "max": {quotas.GPU: 5}}},
         ],
@@ -328,7 +329,8 @@ OF_ONE_OBJECT: dict[str, Any] = {
     **dict.fromkeys(("clusters/impersonation", "clusters/short-lived-tokens"), {"on": False}),
     **dict.fromkeys(
         (
-            "clusters/nodes/node", "clusters/nodes/node/reclaim", "clusters/addons",
+            "clusters/nodes/node", "clusters/nodes/node/cordon", "clusters/nodes/node/drain",
+            "clusters/nodes/node/reclaim", "clusters/nodes/node/uncordon", "clusters/addons",
             "clusters", "clusters/check", "clusters/cordon", "clusters/credentials", "clusters/drain", "clusters/revive",
             "clusters/silence", "clusters/uncordon", "dependents", "grants", "jobs", "jobs/resume",
             "jobs/suspend",
