@@ -49,6 +49,13 @@ class ProcessSettings:
     database_pool: int = setting(
         16, "CONVOY_DATABASE_POOL", "PostgreSQL connections of one process at the most", least=2, most=1000
     )
+    transaction_idle_s: float = setting(
+        60.0,
+        "CONVOY_TRANSACTION_IDLE_S",
+        "seconds after which PostgreSQL ends a transaction in which nothing happens, and gives its locks free; 0: never",
+        least=0,
+        most=86400,
+    )
 
 
 @dataclass(frozen=True, slots=True)

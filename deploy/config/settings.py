@@ -108,7 +108,11 @@ if _beside_file:
 else:
     # A connection that the server has closed meanwhile is replaced when it is next used, not found by the statement that fails.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = DATABASE_POOL
+    _options = DATABASES["default"].setdefault("OPTIONS", {})
+    _options["pool"] = DATABASE_POOL
+    # A process that is stopped in the middle of a transaction would keep its locks, a lease's among them, until it goes on.
+    _idle = f"-c idle_in_transaction_session_timeout={round(_operator.process.transaction_idle_s * 1000)}"
+    _options["options"] = f"{_idle} {_options.get('options', '')}".strip()
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTHENTICATION_BACKENDS = [

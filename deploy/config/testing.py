@@ -15,6 +15,8 @@ os.environ["CONVOY_HOME"] = _home
 # Also for the processes that tests start: beside a server none are generated.
 os.environ.setdefault("CONVOY_SECRET_KEY", "of the tests alone")
 os.environ.setdefault("CONVOY_ENCRYPTION_KEYS", "Y29udm95LXRlc3RzLWNvbnZveS10ZXN0cy1jb252b3k=")
+# A test waits in its transaction for what others do, on a busy machine for minutes.
+os.environ.setdefault("CONVOY_TRANSACTION_IDLE_S", "0")
 _worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
 _broker = os.environ.get("CONVOY_TEST_BROKER") or os.environ.get("REDIS_URL", "")
 if _broker.count("/") == len("//"):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -27,23 +28,49 @@ with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as other:
 assert pid() != first
 connection.close_pool()
 """
+STOPS_IN_A_TRANSACTION = """
+import django, psycopg, os
+django.setup()
+from django.db import DatabaseError, connection, transaction
+with connection.cursor() as cursor:
+    cursor.execute("CREATE TABLE leases AS SELECT 1 AS term")
+try:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM leases FOR UPDATE")
+        with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as other:
+            other.execute("SET lock_timeout = '60s'")
+            other.execute("UPDATE leases SET term = 2")  # waits until the lock is free
+        cursor.execute("UPDATE leases SET term = term - 1")
+except DatabaseError as error:
+    print(error)
+with connection.cursor() as cursor:
+    cursor.execute("SELECT term FROM leases")
+    assert cursor.fetchone() == (2,), "what it did not see, it does not undo"
+connection.close_pool()
+"""
 
 
-def test_it_replaces_a_connection_that_the_server_has_closed(tmp_path):
+def run(program: str, home: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     with postgres.started() as url:
-        environ = {
-            "DATABASE_URL": url,
-            "CONVOY_HOME": str(tmp_path),
-            "DJANGO_SETTINGS_MODULE": "deploy.config.settings",
-        }
-        done = subprocess.run(
-            [sys.executable, "-c", USES_A_CLOSED_CONNECTION],
-            env={**os.environ, **environ},
+        settled = {"DATABASE_URL": url, "CONVOY_HOME": str(home), "DJANGO_SETTINGS_MODULE": "deploy.config.settings"}
+        return subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, **settled, **environ},
             capture_output=True,
             text=True,
             timeout=120,
         )
+
+
+def test_it_replaces_a_connection_that_the_server_has_closed(tmp_path):
+    done = run(USES_A_CLOSED_CONNECTION, tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_a_process_that_stops_in_a_transaction_keeps_its_locks_for_a_while_only(tmp_path):
+    done = run(STOPS_IN_A_TRANSACTION, tmp_path, CONVOY_TRANSACTION_IDLE_S="0.5")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "idle-in-transaction timeout" in done.stdout
 
 
 def test_it_looks_for_a_server_that_is_away_every_few_seconds_however_long_that_lasts():
