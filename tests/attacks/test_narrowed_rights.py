@@ -3,8 +3,9 @@
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,9 +18,10 @@ from rest_framework.test import APIRequestFactory
 from deploy.config.kube import application
 from fleet import consumers
 from fleet.api.sign_in.authentication import TokenAuthentication, user_of_now
+from fleet.changes import journal
 from fleet.core.security.token_scopes import Scope
 from fleet.kube.server import open_watches
-from fleet.kubeapi import pod_streams, proxy
+from fleet.kubeapi import pod_streams, proxy, watching
 from fleet.models import Grant, Token
 from fleet.services.authorization import access, users
 from jobs.api.inspect import logs
@@ -33,7 +35,9 @@ from tests.support.people import person
 TREE = "/api/v1/quota/tree/"
 
 
-async def watched(token: str, path: str, meanwhile: Any) -> list[str]:
+async def watched(
+    token: str, path: str, meanwhile: Any, *, since: int = 0, at_each_piece: Callable[[], None] = lambda: None
+) -> list[str]:
     """Names that a watch shows until the server ends it; ``meanwhile`` is called once it has begun."""
     door, shown, began = application(), [], asyncio.Event()
     bodies = iter([{"type": "http.request", "body": b"", "more_body": False}])
@@ -46,9 +50,11 @@ async def watched(token: str, path: str, meanwhile: Any) -> list[str]:
             json.loads(line)["object"]["metadata"]["name"] for line in message.get("body", b"").splitlines() if line
         )
         began.set()
+        await asyncio.to_thread(_in_thread, at_each_piece)
 
+    query = f"watch=true&resourceVersion={since}"
     headers = [(b"authorization", b"Bearer " + token.encode())]
-    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"watch=true"}
+    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": query.encode()}
     watch = asyncio.create_task(door({**scope, "headers": headers, "client": ("127.0.0.1", 1)}, receive, send))
     await began.wait()
     await asyncio.to_thread(_in_thread, meanwhile)
@@ -88,6 +94,26 @@ def test_a_watch_ends_when_what_its_reader_signed_in_with_ends(looked_at_often: 
     submitted(OURS[0], "mine")
     path = f"/apis/kubeflow.org/v1/namespaces/{OURS[0]}/pytorchjobs"
     assert asyncio.run(watched(token, path, lambda: ENDINGS[ending](mal))) == ["mine"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_watch_that_never_catches_up_ends_with_its_token(
+    looked_at_often: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its reader takes so little at a time that each piece finds a change that came meanwhile."""
+    monkeypatch.setattr(watching, "_PIECE", 1)
+    mal = person("mal", (Grant.Role.VIEWER, OURS[0]))
+    token = by_token(mal, Scope()).text
+    since = journal.head()
+    submitted(OURS[0], "mine")
+    path = f"/apis/kubeflow.org/v1/namespaces/{OURS[0]}/pytorchjobs"
+
+    def change() -> None:
+        submitted(OURS[0], f"more-{journal.head()}")
+
+    revoke = partial(ENDINGS["the token was revoked"], mal)
+    shown = asyncio.run(watched(token, path, revoke, since=since, at_each_piece=change))
+    assert shown[0] == "mine"
 
 
 def test_looks_are_so_often_that_nothing_goes_on_for_more_than_five_seconds() -> None:

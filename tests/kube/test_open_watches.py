@@ -1,8 +1,9 @@
 """Whether open watches may go on, which one look answers for all of them."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import ExitStack, nullcontext
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from fleet.kube.server import open_watches
 from fleet.kube.server.open_watches import OpenWatch, OpenWatches
 from fleet.kube.server.request import Request
+from fleet.kube.server.selection import Selection
+from fleet.kube.server.watching import Changes, Event, Frame, Opening, Watch, WatchOptions
 
 ASKED = Request("GET", "/", {}, {})
 
@@ -70,3 +73,59 @@ def test_they_end_where_a_look_breaks() -> None:
                 return [may_go_on(), later()]
 
     assert asyncio.run(story()) == [False, True]
+
+
+class Missed(Changes):
+    """Changes that a watch has to send before it has caught up; none come after these."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces, self.is_closed = pieces, False
+
+    def missed(self) -> AsyncIterator[bytes]:
+        return _each(self.pieces)
+
+    def ended(self) -> bool:
+        return True
+
+    def error(self) -> None:
+        return None
+
+    async def take(self) -> tuple[list[Event], int]:
+        return [], 1
+
+    async def wait(self, seconds: float) -> None: ...
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+async def _each(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
+    for each in pieces:
+        yield each
+
+
+async def read(first: Sequence[bytes], missed: Missed, rights: Sequence[bool], timeout_s: float) -> list[bytes]:
+    """What the watch sends whose right is asked for after each piece; an end of the answers is an end of the test."""
+
+    async def begin(options: WatchOptions, frame: Frame) -> Opening:
+        return Opening(1, _each(first), missed)
+
+    answers = iter(rights)
+    watch = Watch(
+        WatchOptions(None, None, Selection(), since=1),  # type: ignore[arg-type]  # no object is written here
+        bookmarks=False,
+        timeout_s=timeout_s,
+        include=None,
+        clock=lambda: datetime.now(UTC),
+        right=lambda: nullcontext(lambda: next(answers)),
+    )
+    return [lines async for lines in watch.lines(begin)]
+
+
+def test_a_watch_that_begins_is_over_with_the_piece_in_which_its_right_or_its_time_ends() -> None:
+    missed = Missed(b"3", b"4")
+    assert asyncio.run(read([b"1", b"2"], missed, [True] * 4, 60)) == [b"1", b"2", b"3", b"4"]
+    assert asyncio.run(read([b"1", b"2"], missed, [False], 60)) == [b"1"]
+    assert asyncio.run(read([b"1", b"2"], missed, [True, True, False], 60)) == [b"1", b"2", b"3"]
+    assert missed.is_closed
+    assert asyncio.run(read([b"1", b"2"], missed, [True], 0)) == [b"1"]

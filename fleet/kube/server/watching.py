@@ -118,25 +118,33 @@ class Watch:
         except KubeError as e:
             yield _line("ERROR", e.as_status())
             return
-        changes = opening.changes
+        changes, now = opening.changes, asyncio.get_running_loop().time
+        end = now() + self.timeout_s
         try:
-            async for piece in opening.first:
-                yield piece
-            if self.options.initial:
-                yield self._bookmark(opening.version, {"k8s.io/initial-events-end": "true"})
-            async for lines in changes.missed():
-                yield lines
             with self.right() if self.right else nullcontext(_always) as may_go_on:
-                async for lines in self._changes(changes, may_go_on):
+                async for lines in self._before_changes(opening):
+                    yield lines
+                    if now() >= end or not may_go_on():  # its reader may have taken any time over it
+                        return
+                async for lines in self._changes(changes, end, may_go_on):
                     yield lines
             if error := changes.error():
                 yield _line("ERROR", error.as_status())
         finally:
             changes.close()
 
-    async def _changes(self, changes: Changes, may_go_on: Callable[[], bool]) -> AsyncGenerator[bytes]:
+    async def _before_changes(self, opening: Opening) -> AsyncGenerator[bytes]:
+        """What there is, and what changed until it was read."""
+        async for piece in opening.first:
+            yield piece
+        if self.options.initial:
+            yield self._bookmark(opening.version, {"k8s.io/initial-events-end": "true"})
+        async for lines in opening.changes.missed():
+            yield lines
+
+    async def _changes(self, changes: Changes, end: float, may_go_on: Callable[[], bool]) -> AsyncGenerator[bytes]:
         now = asyncio.get_running_loop().time
-        end, bookmark = now() + self.timeout_s, now() + self.bookmark_s
+        bookmark = now() + self.bookmark_s
         while now() < end and not changes.ended() and may_go_on():
             events, version = await changes.take()
             if events:
