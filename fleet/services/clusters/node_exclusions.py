@@ -29,7 +29,7 @@ from fleet.core.node_exclusions import (
 )
 from fleet.db import isolation, prepared
 from fleet.db.prepared import TIME, Param
-from fleet.errors import NotFound, invalid
+from fleet.errors import Conflict, NotFound, invalid
 from fleet.models import Cluster, Node, NodeExclusion
 from fleet.services.clusters import clusters
 
@@ -65,14 +65,9 @@ def for_everyone() -> dict[tuple[int, str], str]:
     return {(cluster, node): words(until, message) for cluster, node, until, message in rows}
 
 
-def draining() -> list[NodeExclusion]:
+def draining() -> QuerySet[NodeExclusion]:
     """Those whose nodes the jobs leave, with their clusters."""
-    return _DRAINING.objects()
-
-
-_DRAINING = prepared.Rows(
-    lambda _: in_force().filter(job_uid__isnull=True, drains=True).select_related("cluster").order_by("pk")
-)
+    return in_force().filter(job_uid__isnull=True, drains=True).select_related("cluster").order_by("pk")
 
 
 def for_jobs(uids: Iterable[UUID]) -> dict[UUID, tuple[tuple[str, str, str], ...]]:
@@ -133,7 +128,7 @@ def report(cluster: Cluster, node: str, fault: Fault, now: datetime, job_uid: UU
     if row.ended_at is not None or row.reason != ExclusionReason.OPERATOR:
         row.reason, row.message = fault.reason, fault.message[:300]
     if row.ended_at is not None and not _is_allowed(row, now):
-        row.ended_at, row.by = None, ""
+        row.ended_at, row.by, row.drains = None, "", False
     row.save()
     _excluded(row, cluster, now)
     return True
@@ -154,7 +149,7 @@ def count(cluster: Cluster, node: str, fault: Fault, now: datetime) -> bool:
         return False
     if not was_in_force or row.reason == ExclusionReason.REPEATED_FAULTS:
         hours = limits.memory_s / 3600
-        row.reason, row.by, row.ended_at = ExclusionReason.REPEATED_FAULTS, "", None
+        row.reason, row.by, row.ended_at, row.drains = ExclusionReason.REPEATED_FAULTS, "", None, False
         row.message = f"failed {row.faults} times within {hours:g} h"
     row.save()
     _excluded(row, cluster, now)
@@ -167,16 +162,20 @@ def exclude(
 ) -> NodeExclusion:
     """A person excludes the node for everyone. With ``drains``, the jobs that have pods there leave it.
 
-    A node that drains goes on doing so when it is excluded once more.
+    A node that drains goes on doing so, as long and for what was said then, when it is excluded once more without it.
     """
     if not now < until <= now + LONGEST_BY_HAND:
         raise invalid("until", f"must be in the future, and at most {LONGEST_BY_HAND.days} days away")
     labels_of(cluster, node)
     fault = Fault(f"by {by} {now.isoformat()}", now, ExclusionReason.OPERATOR, _message(why, by, drains))
     row, is_new = _locked_or_added(cluster, node, fault, now, None)
-    row.reason, row.message, row.by = fault.reason, fault.message[:300], by
+    drains_on = row.drains and row.ended_at is None and not drains
+    if drains_on:
+        until = max(until, row.until)
+    else:
+        row.reason, row.message, row.by = fault.reason, fault.message[:300], by
     row.evidence = row.evidence if is_new else _evidence(row.evidence, fault)
-    row.drains = drains or (row.drains and row.ended_at is None)
+    row.drains = drains or drains_on
     row.since, row.until, row.ended_at, row.allowed_until = now, until, None, None
     row.save()
     _excluded(row, cluster, now)
@@ -198,7 +197,12 @@ def lift(exclusion: NodeExclusion, *, by: str, now: datetime) -> NodeExclusion:
 
 
 def cordon(cluster: Cluster, node: str, why: str, *, by: str, now: datetime) -> NodeExclusion:
-    """A person has the node take no new pods until it is included again. Jobs that have pods there run on."""
+    """A person has the node take no new pods until it is included again. Jobs that have pods there run on.
+
+    A node that drains would not let them: that is refused.
+    """
+    if draining().filter(cluster=cluster, node=node).exists():
+        raise Conflict(f"node {node} of {cluster.name} is drained, so its jobs leave it: uncordon it first")
     return exclude(cluster, node, why, now + LONGEST_BY_HAND, by=by, now=now)
 
 

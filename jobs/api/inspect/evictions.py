@@ -23,7 +23,9 @@ class EvictionsSerializer(serializers.Serializer[Any]):
     copies_left = serializers.IntegerField(
         help_text="copies of unfinished jobs there, also of those that have left and whose copy is not removed yet"
     )
-    left_last_minute = serializers.IntegerField(help_text="jobs and shares that left it within the last minute")
+    left_last_minute = serializers.IntegerField(
+        help_text="jobs and shares that left it, or a drained node of it, within the last minute"
+    )
     per_minute = serializers.IntegerField(
         help_text="how many may leave within a minute: the cluster's label `convoy.dev/evictions-per-minute`, else the setting"
     )
@@ -50,16 +52,19 @@ class NodeJobSerializer(serializers.Serializer[Any]):
 
 
 class NodeEvictionsSerializer(serializers.Serializer[Any]):
-    """Counts are of all jobs; those are named whose namespaces the caller may read."""
+    """Counts are of all jobs; those are named that the caller may read."""
 
     cluster = serializers.CharField()
     node = serializers.CharField()
     drained = serializers.BooleanField()
     jobs_left = serializers.SerializerMethodField(
-        help_text="jobs that have pods there, and leave it when it is drained"
+        help_text="jobs that run with pods there, and leave it when it is drained; their pods may be there for longer"
     )
     jobs_staying = serializers.SerializerMethodField(
         help_text="divided jobs there, which a drain of the node does not move"
+    )
+    pods_left = serializers.IntegerField(
+        help_text="pods of jobs there that have not ended, also of jobs that have left it: with 0 the node is empty of them"
     )
     jobs = serializers.SerializerMethodField()
     per_minute = serializers.IntegerField(help_text="how many jobs may leave the cluster and its nodes within a minute")
@@ -93,5 +98,6 @@ class NodeEvictionsView(Guarded, APIView):
     def get(self, request: Request, name: str, node: str) -> Response:
         """Which jobs have pods on a node: they leave it when it is drained, at the pace of its cluster."""
         cluster = get_object_or_404(Cluster.objects.defer("access"), name=name)
-        context = {"sees": access.sees(request.user)}
+        may_read = access.may_somewhere(request.user, access.READ, "Job")
+        context = {"sees": access.sees(request.user) if may_read else lambda _: False}
         return Response(NodeEvictionsSerializer(evictions.of_node(cluster, node), context=context).data)

@@ -78,6 +78,9 @@ class WhatIfSerializer(serializers.Serializer[Any]):
     """Counts are of the whole fleet; jobs are listed only in the namespaces the caller may read."""
 
     differences = StandsOtherwiseSerializer(many=True)
+    hidden_leaving = serializers.IntegerField(
+        help_text="jobs that would leave where they run and are not listed, since the caller may not read their namespaces"
+    )
     starts_before = serializers.IntegerField()
     starts_after = serializers.IntegerField()
     waits_before = serializers.IntegerField()
@@ -96,9 +99,8 @@ class WhatIfView(APIView):
         serializer.is_valid(raise_exception=True)
         by = request.user.get_username()
         answer = whatif.simulate_change(_suppose(request, serializer.validated_data), by=by, now=clock.now())
-        outcome, sees = WhatIfSerializer(answer, context={"request": request}).data, access.sees(request.user)
-        outcome["differences"] = [each for each in outcome["differences"] if sees(each["namespace"])]
-        return Response(outcome)
+        shown = answer.shown_to(access.sees(request.user))
+        return Response(WhatIfSerializer(shown, context={"request": request}).data)
 
 
 def _suppose(request: Request, changes: dict[str, Any]) -> Suppose:

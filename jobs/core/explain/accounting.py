@@ -15,7 +15,9 @@ SAVED, UNSAVED = "saved", "unsaved"
 UNKNOWN = "Unknown"
 """In place of the code of a reason that was not kept yet."""
 _RUNS = (Owner.RUNNING, SAVED, UNSAVED)
-_LOST = frozenset({Outcome.FAILED, Outcome.REFUSED, Outcome.LOST, Outcome.VANISHED, Outcome.TIMED_OUT, Outcome.DRAINED})
+_LOST = frozenset({Outcome.FAILED, Outcome.REFUSED, Outcome.LOST, Outcome.VANISHED, Outcome.TIMED_OUT})
+_MADE_WAY = frozenset({Outcome.RECLAIMED, Outcome.DRAINED})
+"""Stopped on purpose, and not for a fault: for another job, or because a person drains a node."""
 _STOPPED = frozenset({Outcome.SUSPENDED, Outcome.DELETED, Outcome.SUPERSEDED})
 
 
@@ -51,6 +53,7 @@ class Sums:
     useful: int = 0
     """Running, in attempts that succeeded or go on."""
     preempted: int = 0
+    """Running, in attempts that made way for other jobs, or for the drain of a node."""
     lost: int = 0
     """Running, in attempts that failed, were lost with their cluster, or ran out of time."""
     stopped: int = 0
@@ -101,14 +104,14 @@ class Sums:
 def _part_of(span: Span) -> str:
     if span.kind not in _RUNS:
         return "starting"
-    if span.outcome == Outcome.RECLAIMED:
+    if span.outcome in _MADE_WAY:
         return "preempted"
     return "lost" if span.outcome in _LOST else "stopped" if span.outcome in _STOPPED else "useful"
 
 
 def cuts_short(outcome: str) -> bool:
     """Whether an attempt with this end lost what it had not saved."""
-    return outcome == Outcome.RECLAIMED or outcome in _LOST
+    return outcome in _MADE_WAY or outcome in _LOST
 
 
 def add_up(spans: Iterable[Span], begin: int, end: int, name_of: Callable[[Span], str] | None) -> dict[str, Sums]:

@@ -70,7 +70,7 @@ def of_drained_node(name: str, node: str) -> Departures:
     """Of the jobs that have pods on the node, with all that they have on the nodes of the cluster."""
     cluster = _cluster(name)
     node_exclusions.labels_of(cluster, node)
-    jobs = drained_nodes.jobs_on(cluster, node).leaving
+    jobs = drained_nodes.leaving_from(cluster, node)
     requests = {(job.uid, role["name"]): role["request"] for job in jobs for role in job.roles}
     pods = Pod.objects.filter(cluster=cluster, job_uid__in=[job.uid for job in jobs], phase__in=LIVE).exclude(node="")
     freed: dict[str, Counter[str]] = defaultdict(Counter)

@@ -40,6 +40,8 @@ class NodeEvictions:
     """Jobs that have pods there and leave it, or would if it were drained."""
     staying: list[Job]
     """Divided jobs, which a drain of the node does not move."""
+    pods_left: int
+    """Pods of jobs there that have not ended, also of jobs that have left it: only without any is the node empty."""
     per_minute: int
 
     @property
@@ -50,7 +52,7 @@ class NodeEvictions:
 
 def of_node(cluster: Cluster, node: str) -> NodeEvictions:
     node_exclusions.labels_of(cluster, node)
-    drains = node_exclusions.in_force().filter(cluster=cluster, node=node, job_uid=None, drains=True)
+    drains = node_exclusions.draining().filter(cluster=cluster, node=node)
     there = drained_nodes.jobs_on(cluster, node)
     return NodeEvictions(
         cluster=cluster.name,
@@ -58,6 +60,7 @@ def of_node(cluster: Cluster, node: str) -> NodeEvictions:
         drained=drains.exists(),
         leaving=there.leaving,
         staying=there.staying,
+        pods_left=drained_nodes.pods_on(cluster, node).count(),
         per_minute=eviction_rate.limit_of(cluster),
     )
 
@@ -68,9 +71,8 @@ def of_cluster(cluster: Cluster, now: datetime) -> Evictions:
     standing = copies.filter(state__in=(Work.State.SENDING, Work.State.APPLIED)).values("job_uid")
     divided = live.exclude(shares=[]).filter(uid__in=standing).count()
     whole = live.filter(cluster=cluster, shares=[], state__in=Job.ON_MEMBER).count()
-    left = Attempt.objects.filter(
-        cluster_name=cluster.name, outcome=Outcome.LOST, ended_at__gt=now - _MINUTE, ended_at__lte=now
-    )
+    left = Attempt.objects.filter(cluster_name=cluster.name, outcome__in=(Outcome.LOST, Outcome.DRAINED))
+    left = left.filter(ended_at__gt=now - _MINUTE, ended_at__lte=now)
     return Evictions(
         cluster=cluster.name,
         drained=cluster.drained,

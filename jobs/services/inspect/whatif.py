@@ -5,7 +5,7 @@ jobs are applied in a transaction that is rolled back, so that they are refused 
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -96,6 +96,14 @@ class Answer:
     starts_after: int
     waits_before: int
     waits_after: int
+    hidden_leaving: int = 0
+    """Jobs that would leave where they run and are not among the differences, since they are not shown to everyone."""
+
+    def shown_to(self, sees: Callable[[str], bool]) -> "Answer":
+        """With the differences of the namespaces that are seen."""
+        shown = [each for each in self.differences if sees(each.namespace)]
+        hidden = [each for each in self.differences if not sees(each.namespace)]
+        return replace(self, differences=shown, hidden_leaving=sum(each.before.outcome == "Runs" for each in hidden))
 
 
 def simulate_change(suppose: Suppose, *, by: str, now: datetime) -> Answer:

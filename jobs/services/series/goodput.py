@@ -130,7 +130,7 @@ def _some(uids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _stop(cluster: str, outcome: str, cause: str, evidence: Any, diagnosis: Any) -> Stop:
-    if outcome == Outcome.RECLAIMED:
+    if outcome in (Outcome.RECLAIMED, Outcome.DRAINED):
         return Stop(Class.PREEMPTION)
     known: Mapping[str, Any] = diagnosis or {}
     if outcome in (Outcome.LOST, Outcome.VANISHED) and not known:

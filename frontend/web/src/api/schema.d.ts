@@ -3193,7 +3193,7 @@ export interface components {
             jobs_left: number;
             /** @description copies of unfinished jobs there, also of those that have left and whose copy is not removed yet */
             copies_left: number;
-            /** @description jobs and shares that left it within the last minute */
+            /** @description jobs and shares that left it, or a drained node of it, within the last minute */
             left_last_minute: number;
             /** @description how many may leave within a minute: the cluster's label `convoy.dev/evictions-per-minute`, else the setting */
             per_minute: number;
@@ -4279,15 +4279,17 @@ export interface components {
             bandwidth: number[][];
             gpus: components["schemas"]["Gpu"][];
         };
-        /** @description Counts are of all jobs; those are named whose namespaces the caller may read. */
+        /** @description Counts are of all jobs; those are named that the caller may read. */
         NodeEvictions: {
             cluster: string;
             node: string;
             drained: boolean;
-            /** @description jobs that have pods there, and leave it when it is drained */
+            /** @description jobs that run with pods there, and leave it when it is drained; their pods may be there for longer */
             readonly jobs_left: number;
             /** @description divided jobs there, which a drain of the node does not move */
             readonly jobs_staying: number;
+            /** @description pods of jobs there that have not ended, also of jobs that have left it: with 0 the node is empty of them */
+            pods_left: number;
             readonly jobs: components["schemas"]["NodeJob"][];
             /** @description how many jobs may leave the cluster and its nodes within a minute */
             per_minute: number;
@@ -6170,6 +6172,8 @@ export interface components {
         /** @description Counts are of the whole fleet; jobs are listed only in the namespaces the caller may read. */
         WhatIf: {
             differences: components["schemas"]["StandsOtherwise"][];
+            /** @description jobs that would leave where they run and are not listed, since the caller may not read their namespaces */
+            hidden_leaving: number;
             starts_before: number;
             starts_after: number;
             waits_before: number;

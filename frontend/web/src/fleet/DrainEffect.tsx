@@ -15,8 +15,8 @@ interface Props {
   title: string;
   /** Where no job leaves. */
   empty: { title: string; body: string };
-  /** What is to be known beside the list, given how many jobs of it leave. */
-  notes: (leaving: number) => string[];
+  /** What is to be known beside the list, given how many jobs of it leave, and how many more that may not be read. */
+  notes: (leaving: number, hidden: number) => string[];
 }
 
 export function DrainEffect({ answer: { data, error, isFetching, refetch }, title, empty, notes }: Props) {
@@ -32,7 +32,7 @@ export function DrainEffect({ answer: { data, error, isFetching, refetch }, titl
   const leaving = data.differences.filter(({ before }) => before.outcome === 'Runs');
   const waiting = leaving.filter(({ after }) => after.outcome === 'Waits');
   const others = data.differences.filter(({ before }) => before.outcome !== 'Runs');
-  const shown = notes(leaving.length);
+  const shown = notes(leaving.length, data.hidden_leaving);
   const actions = (
     <Button size="compact-xs" variant="default" loading={isFetching} onClick={() => void refetch()}>
       {t('drain.again')}

@@ -1,4 +1,4 @@
-/** The jobs that have pods on a node, and, where it is drained, how fast they leave. */
+/** The jobs that have pods on a node, and, where it is drained, how fast they leave. It is empty once no pod is left. */
 import { Skeleton } from '@mantine/core';
 import { Server } from 'lucide-react';
 import { useTranslation } from 'react-i18next';
@@ -27,7 +27,7 @@ export function NodeJobs({ node: { excluded }, there, error, onRetry }: Props) {
           {polished(excluded.message)}
           {excluded.drains && ` ${t('node.leaving')}`}
         </p>}
-      {there?.jobs.length === 0 && unseen === 0 && (
+      {there?.pods_left === 0 && (
         <Empty title={t('node.noJobs')} icon={Server}>
           {t('node.noJobsBody')}
         </Empty>
@@ -45,6 +45,7 @@ export function NodeJobs({ node: { excluded }, there, error, onRetry }: Props) {
           ))}
         </ul>
       )}
+      {there && there.pods_left > 0 && <p>{t('node.podsLeft', { count: there.pods_left })}</p>}
       {unseen > 0 && <p className="cv-soft">{t('node.unseen', { count: unseen })}</p>}
       {there?.drained && there.jobs_left > 0 && (
         <p role="status">

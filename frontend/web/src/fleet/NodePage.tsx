@@ -61,6 +61,8 @@ function Steer({ node: { cluster, name, excluded }, isAsked, onAsk }: SteerProps
   const { t } = useTranslation(['translation', 'deferred']);
   const client = useQueryClient();
   const obstacle = useMay('cordon') ? '' : t('jobs.notAllowed');
+  const { isSuccess, isFetching } = useQuery({ ...nodeDrainQuery(cluster, name), enabled: isAsked && !excluded?.drains });
+  const unread = isSuccess && !isFetching ? '' : t('deferred:node.unread');
   const act = useMutation({
     mutationFn: (action: 'drain' | 'uncordon') => api.post(`${nodePath(cluster, name)}${action}/`),
     onSuccess: () => {
@@ -77,20 +79,16 @@ function Steer({ node: { cluster, name, excluded }, isAsked, onAsk }: SteerProps
           {t('deferred:node.uncordon', { node: name })}
         </ActionButton>
       )}
-      {!excluded?.drains && !isAsked && (
-        <ActionButton {...shared} variant="default" onClick={() => onAsk(true)}>
-          {t('deferred:node.preview')}
+      {!excluded?.drains && (
+        // One button in both cases: it keeps the focus, and a second click on its place confirms nothing.
+        <ActionButton {...shared} variant="default" obstacle={isAsked ? '' : obstacle} onClick={() => onAsk(!isAsked)}>
+          {isAsked ? t('common.cancel') : t('deferred:node.preview')}
         </ActionButton>
       )}
       {!excluded?.drains && isAsked && (
-        <>
-          <ActionButton {...shared} variant="default" obstacle="" onClick={() => onAsk(false)}>
-            {t('common.cancel')}
-          </ActionButton>
-          <ActionButton {...shared} color="red.9" onClick={() => act.mutate('drain')}>
-            {t('deferred:node.now', { node: name })}
-          </ActionButton>
-        </>
+        <ActionButton {...shared} color="red.9" obstacle={obstacle || unread} onClick={() => act.mutate('drain')}>
+          {t('deferred:node.now', { node: name })}
+        </ActionButton>
       )}
     </Group>
   );
@@ -100,9 +98,14 @@ function Effect({ node: { cluster, name }, there }: { node: Node; there: NodeEvi
   const { t } = useTranslation('deferred');
   const answer = useQuery(nodeDrainQuery(cluster, name));
   const empty = { title: t('node.nothing'), body: t('node.nothingBody') };
-  const notes = (leaving: number) => {
-    const unseen = Math.max((there?.jobs_left ?? 0) - leaving, 0);
-    return [...(unseen > 0 ? [t('node.unseen', { count: unseen })] : []), ...(leaving + unseen > 0 ? [t('node.how')] : [])];
+  const notes = (listed: number, hidden: number) => {
+    const leaving = listed + hidden;
+    const changed = there !== undefined && there.jobs_left !== leaving;
+    return [
+      ...(hidden > 0 ? [t('node.unseen', { count: hidden })] : []),
+      ...(changed ? [t('node.changed', { count: there.jobs_left })] : []),
+      ...(leaving > 0 ? [t('node.how')] : []),
+    ];
   };
   return <DrainEffect answer={answer} title={t('node.effect')} empty={empty} notes={notes} />;
 }

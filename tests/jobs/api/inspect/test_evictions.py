@@ -5,7 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from fleet.core.security.token_scopes import Scope
 from fleet.models import Cluster, Event, Pod
+from fleet.services.authorization import access
 from fleet.services.clusters import clusters, node_exclusions
 from jobs.models import Job, Work
 from jobs.services.failover.eviction_rate import PER_MINUTE
@@ -92,14 +94,23 @@ def test_a_node_names_the_jobs_that_its_drain_moves_to_those_who_read_them(as_vi
     pod = {"namespace": "default", "name": "llama-0", "uid": "1", "phase": "Running", "created_at": now}
     Pod.objects.create(cluster=north, job_uid=job.uid, attempt=1, node="node", **pod)
     url = "/api/v1/clusters/north/nodes/node/evictions/"
-    reader = client_of(person("tina", ("viewer", "default")))
-    shown = reader.get(url).json()
+    tina = person("tina", ("viewer", "default"))
+    shown = client_of(tina).get(url).json()
     named = {"id": str(job.uid), "kind": "PyTorchJob", "namespace": "default", "name": "llama", "leaves": True}
-    assert (shown["drained"], shown["jobs_left"], shown["jobs"]) == (False, 1, [named])
+    assert (shown["drained"], shown["jobs_left"], shown["pods_left"], shown["jobs"]) == (False, 1, 1, [named])
+    _, text = access.mint(tina, "test", life=None, now=now, scope=Scope(kinds=frozenset({"Cluster"})))
+    for_clusters = client_of(tina)
+    for_clusters.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
+    by_token = for_clusters.get(url).json()
+    assert (by_token["jobs_left"], by_token["jobs"]) == (1, []), "a token for clusters alone reads no jobs"
     stranger = as_viewer.get(url).json()
     assert (stranger["jobs_left"], stranger["jobs"]) == (1, [])
     node_exclusions.drain(north, "node", "", by="ada", now=now)
     assert as_viewer.get(url).json()["drained"]
     pass_at(now)
-    assert as_viewer.get(url).json()["jobs_left"] == 0
+    shown = as_viewer.get(url).json()
+    assert (shown["jobs_left"], shown["pods_left"]) == (0, 1), "it has left, and its pod may still save its work"
+    assert progress(as_viewer)["left_last_minute"] == 1, "at the pace of its cluster"
+    Pod.objects.update(phase="Succeeded")
+    assert as_viewer.get(url).json()["pods_left"] == 0
     assert as_viewer.get(url.replace("/node/", "/none/")).status_code == 404

@@ -15,6 +15,7 @@ from jobs.services.scheduling import loop
 from tests.jobs.services import lost_cluster
 from tests.support import books
 from tests.support.books import a_cluster, apply
+from tests.support.people import client_of, person
 from tests.support.quotas import apply_tree, leaf
 from tests.support.world import POLICY, pytorch_job
 
@@ -48,6 +49,10 @@ def test_it_tells_where_the_jobs_of_a_lost_cluster_would_go(as_admin):
     assert told(as_admin, lose_cluster="north") == {"llama": ("Runs", "Waits", "")}
     a_cluster("south", gpus=3)
     assert told(as_admin, lose_cluster="north") == {"llama": ("Runs", "Starts", "south")}
+    stranger = client_of(person("tina", ("viewer", "elsewhere")))
+    for caller, hidden in ((stranger, 1), (as_admin, 0)):
+        answer = ask(caller, lose_cluster="north").json()
+        assert (len(answer["differences"]), answer["hidden_leaving"]) == (1 - hidden, hidden)
     assert Cluster.objects.count() == 2 and Job.objects.get().state == "Placed"
 
 

@@ -181,7 +181,7 @@ def test_one_reads_of_the_teams_whose_jobs_one_may_read_as_csv_as_well(north):
 def test_figures_equal_a_recount_that_knows_only_who_held_what_when(as_admin, north, seed):
     rng, expected = Random(seed), defaultdict(float)
     outcomes = {Outcome.SUCCEEDED: "useful", Outcome.RECLAIMED: "preempted", Outcome.FAILED: "lost",
-                Outcome.SUSPENDED: "stopped", Outcome.LOST: "lost"}  # fmt: skip
+                Outcome.SUSPENDED: "stopped", Outcome.LOST: "lost", Outcome.DRAINED: "preempted"}  # fmt: skip
     for _ in range(12):
         outcome, team, gpus = rng.choice(list(outcomes)), rng.choice("abc"), rng.randint(0, 8)
         placed = rng.uniform(0, 90 * HOUR)

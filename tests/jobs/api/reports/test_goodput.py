@@ -53,6 +53,12 @@ def asked(client, **params) -> dict[str, dict]:
     return {row["name"]: row for row in answer.json()["results"]}
 
 
+def test_what_a_drained_node_cost_is_that_of_a_preemption_and_no_failure(as_admin, north):
+    a_run(north, 8, PAST, PAST + 0, PAST + 3 * HOUR, outcome=Outcome.DRAINED)
+    row = asked(as_admin, by="class")["preemption"]
+    assert (row["gpu_hours"]["unknown"], row["failures"]) == (24, 0)
+
+
 def test_it_says_which_class_which_node_and_which_job_cost_the_gpu_hours(as_admin, restarted):
     row = asked(as_admin, by="class")["infrastructure"]
     assert {part: hours for part, hours in row["gpu_hours"].items() if hours} == {"lost": 8, "waiting": 4, "restart": 4}
