@@ -3,6 +3,7 @@ read, no TLS handshake without an end, no word of a proxy that is not trusted.
 """
 
 import asyncio
+import errno
 import socket
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -216,16 +217,24 @@ class Arrivals:
 
 
 def listening(host: str, port: int) -> list[socket.socket]:
-    """Sockets at each address of the host."""
+    """Sockets at each address of the host whose family the kernel has."""
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets: list[socket.socket] = []
+    missing: OSError | None = None
     try:
         for family, address in dict.fromkeys((each[0], each[4][:2]) for each in found):
-            sockets.append(socket.create_server(address, family=family))
+            try:
+                sockets.append(socket.create_server(address, family=family))
+            except OSError as e:
+                if e.errno != errno.EAFNOSUPPORT:
+                    raise
+                missing = e
     except OSError:
         for each in sockets:
             each.close()
         raise
+    if missing is not None and not sockets:
+        raise missing
     return sockets
 
 

@@ -153,6 +153,7 @@ class Application(Server[Kind]):
     async def forward(self, scope: Scope, request: Request, receive: Receive, send: Send) -> bool:
         """Raises Forbidden for a request in another user's name: it would be answered with the caller's own rights."""
         if any(name.startswith(b"impersonate-") for name in request.headers):
+            await self.run(self.authenticate, request)
             raise KubeError(403, _NO_IMPERSONATION)
         if proxy.cluster_of(request.path):
             await self._proxy.answer(scope, request, receive, send)

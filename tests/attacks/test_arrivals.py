@@ -5,6 +5,8 @@ import socket
 from contextlib import ExitStack, closing
 from typing import Any
 
+import pytest
+
 from deploy.config import http
 from deploy.config.http import Arrivals
 
@@ -40,6 +42,17 @@ def order_of(arrived: list[tuple[str, bytes]], *, speaks_within_s: float | None)
         return begun
 
     return asyncio.run(story())
+
+
+def test_it_listens_where_it_can_although_the_kernel_lacks_a_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown, known = (9999, 1, 6, "", ("127.0.0.1", 0)), (socket.AF_INET, 1, 6, "", ("127.0.0.1", 0))
+    monkeypatch.setattr(http.socket, "getaddrinfo", lambda *args, **options: [unknown, known])
+    (listening,) = http.listening("", 0)
+    with closing(listening):
+        assert listening.family == socket.AF_INET
+    monkeypatch.setattr(http.socket, "getaddrinfo", lambda *args, **options: [unknown])
+    with pytest.raises(OSError):
+        http.listening("", 0)
 
 
 def test_one_address_waits_for_no_flood_of_another() -> None:

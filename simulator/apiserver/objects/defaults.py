@@ -90,23 +90,36 @@ def _complete_pod(pod: Object) -> None:
 
 
 def _default_pod_spec(spec: Object, resource: Resource, name: str, field: str) -> None:
-    containers = spec.get("containers")
-    if not isinstance(containers, list) or not containers:
+    if not spec.get("containers"):
         raise invalid(resource, name, f"{field}.containers", "Required value")
-    for index, container in enumerate(containers):
-        if not isinstance(container, dict) or not container.get("name"):
-            raise invalid(resource, name, f"{field}.containers[{index}].name", "Required value")
-        if fault := names.label_fault(container["name"]):
-            message = f"Invalid value: {container['name']!r}: {fault}"
-            raise invalid(resource, name, f"{field}.containers[{index}].name", message)
-    for container in [*containers, *(spec.get("initContainers") or [])]:
-        _default_container(container)
+    seen: set[str] = set()
+    for part in ("containers", "initContainers"):
+        for container in _named(spec.get(part) or [], seen, resource, name, f"{field}.{part}"):
+            _default_container(container)
     if spec.get("restartPolicy", "Always") not in ("Always", "OnFailure", "Never"):
         message = f"Unsupported value: {spec['restartPolicy']!r}: supported values: Always, Never, OnFailure"
         raise invalid(resource, name, f"{field}.restartPolicy", message)
     for key, value in _POD.items():
         spec.setdefault(key, value)
     spec.setdefault("securityContext", {})
+
+
+def _named(containers: Any, seen: set[str], resource: Resource, name: str, field: str) -> list[Object]:
+    """The containers, whose names are labels and none of those that were seen: they are part of the paths of logs."""
+    if not isinstance(containers, list):
+        raise invalid(resource, name, field, "Invalid value: must be a list")
+    for index, container in enumerate(containers):
+        where = f"{field}[{index}]"
+        if not isinstance(container, dict):
+            raise invalid(resource, name, where, f"Invalid value: {container!r}: must be an object")
+        if not container.get("name"):
+            raise invalid(resource, name, f"{where}.name", "Required value")
+        if fault := names.label_fault(container["name"]):
+            raise invalid(resource, name, f"{where}.name", f"Invalid value: {container['name']!r}: {fault}")
+        if container["name"] in seen:
+            raise invalid(resource, name, f"{where}.name", f"Duplicate value: {container['name']!r}")
+        seen.add(container["name"])
+    return containers
 
 
 def _default_container(container: Object) -> None:

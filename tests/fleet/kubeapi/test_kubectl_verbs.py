@@ -1,12 +1,16 @@
 """Every verb a person of Kubernetes has in the fingers, by a stock kubectl, on objects no member has seen."""
 
+import asyncio
 import json
 import sys
 
 import pytest
 from django.utils import timezone
 
+from deploy.config.kube import application
+from fleet.services.authorization import access
 from jobs.models import Job
+from tests.support.asgi_door import CONFIG_MAPS, Reader
 from tests.support.kubectl import served
 from tests.support.world import POLICY, pytorch_job
 
@@ -64,6 +68,17 @@ def test_it_takes_away_what_an_applier_does_not_say_any_more(llama):
 def test_it_acts_in_no_other_users_name(llama, asked):
     assert "impersonation is not supported" in llama.refused("--as=bob", *asked)
     assert Job.objects.get().deleting_at is None
+
+
+@pytest.mark.parametrize(("token", "code"), [("never-given", 401), (None, 403)])
+def test_it_looks_who_asks_before_it_says_that_nobody_acts_for_others(admin, token, code):
+    async def asked(token: str) -> int:
+        reader = Reader(application(), token, CONFIG_MAPS, headers=((b"impersonate-user", b"bob"),))
+        await reader.task
+        return reader.code
+
+    text = token or access.mint(admin, "t", life=None, now=timezone.now())[1]
+    assert asyncio.run(asked(text)) == code
 
 
 def test_it_scales_workers(llama):

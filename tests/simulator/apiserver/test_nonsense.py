@@ -40,6 +40,24 @@ def refused(target: Target, method: str, path: str, body: object, content_type: 
 
 
 @pytest.mark.parametrize(
+    ("init", "field"),
+    [
+        ([{"image": "i"}], "spec.initContainers[0].name"),
+        ([{"name": "one"}, {"name": "../a-uid/check"}], "spec.initContainers[1].name"),
+        ([{"name": "m"}], "spec.initContainers[0].name"),
+        ([{"name": "one"}, {"name": "one"}], "spec.initContainers[1].name"),
+    ],
+    ids=repr,
+)
+def test_it_names_the_init_container_that_it_refuses(target: Target, init: object, field: str) -> None:
+    """A container's name is part of the path of its log, and says whose log is asked for."""
+    spec = {"containers": [{"name": "m"}], "initContainers": init}
+    body = json.dumps({"metadata": {"name": "q"}, "spec": spec}).encode()
+    code, answer = target.raw("POST", PODS.path("default"), body)
+    assert (code, [each["field"] for each in answer["details"]["causes"]]) == (422, [field]), answer
+
+
+@pytest.mark.parametrize(
     "metadata",
     [
         [],
@@ -65,6 +83,8 @@ def test_it_refuses_metadata_of_the_wrong_type(target: Target, metadata: object)
     [
         (PODS.path("default"), {"spec": []}),
         (PODS.path("default"), {"spec": None}),
+        (PODS.path("default"), {"spec": {"containers": [{"name": "m"}], "initContainers": ["x"]}}),
+        (PODS.path("default"), {"spec": {"containers": [{"name": "m"}], "initContainers": [{"name": 5}]}}),
         (PODS.path("default"), {"spec": {"containers": [{"name": "m", "resources": {"limits": {"cpu": "1e400"}}}]}}),
         (JOBS.path("default"), {"spec": {"template": "x"}}),
         (SERVICES.path("default"), {"spec": {"ports": [1]}}),

@@ -1,14 +1,19 @@
 """Probes, metrics and the console's page: what is open, to whom, and what it says when something is missing."""
 
+import asyncio
+import json
 from datetime import timedelta
 
 import pytest
 from django.test import Client, override_settings
 from django.utils import timezone
 
+from deploy.config.asgi import application
+from fleet.api.http import liveness
 from fleet.core.members import health
 from fleet.core.security.audit_sinks import Sinks
 from fleet.models import AuditSink, Cluster, Heartbeat, Lease
+from tests.support.asgi_door import Reader
 from tests.support.people import client_of, person
 
 pytestmark = pytest.mark.django_db
@@ -23,6 +28,19 @@ def beat(age_s: float, *roles: str) -> None:
 def test_it_is_alive_without_asking_anybody(django_assert_num_queries):
     with django_assert_num_queries(0):
         assert Client().get("/livez").status_code == Client().get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("path", liveness.PATHS)
+def test_it_is_alive_for_whatever_host_is_asked_and_without_a_word_in_the_log(path, django_assert_num_queries, caplog):
+    async def asked() -> Reader:
+        reader = Reader(application, "never-given", path, headers=((b"host", b"elsewhere.example"),))
+        await reader.task
+        return reader
+
+    with django_assert_num_queries(0):
+        answer = asyncio.run(asked())
+    assert (answer.code, json.loads(answer.body)) == (200, {"status": "ok"})
+    assert not caplog.records
 
 
 def test_it_is_ready_when_every_process_was_heard_of():
