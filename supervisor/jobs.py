@@ -16,6 +16,7 @@ from jobs.runtime import notices as notice
 from jobs.runtime.notices import JobRecord, Notice, PodRecord, Scope
 from supervisor.core import facts
 from supervisor.core.facts import PodFacts
+from supervisor.core.planning import Begun
 from supervisor.member import Member
 
 _DEEPEST = 4
@@ -57,10 +58,27 @@ class MemberJob:
         return next(stops, None)
 
     @property
-    def begun(self) -> dict[str, Notice]:
+    def stop_began(self) -> bool:
+        """Whether a pod has heard the notice to the whole job, or has left since."""
+        entries = [
+            pod
+            for record in self.records.values()
+            for pod in record.pods.values()
+            if _is_stop(record) and record.stopped is None
+        ]
+        return any(pod.heard is not None or pod.left is not None for pod in entries)
+
+    @property
+    def begun(self) -> dict[str, Begun]:
         """By the uid of their pods, the notices of pods that have not left."""
         entries = [(pod, record.notice) for record in self.records.values() for pod in record.pods.values()]
-        return {pod.uid: sent for pod, sent in entries if pod.left is None}
+        return {pod.uid: Begun(sent, pod.restarts, pod.heard) for pod, sent in entries if pod.left is None}
+
+    @property
+    def recorded(self) -> set[tuple[str, str]]:
+        """Ids of notices with the uids of their pods, as they stand on the job: of many pods not all have room there."""
+        records = notice.read_records(self._written, self.uid)
+        return {(id, pod.uid) for id, record in records.items() for pod in record.pods.values()}
 
     @property
     def is_settled(self) -> bool:
@@ -72,10 +90,25 @@ class MemberJob:
     def note_given(self, gives: Iterable[tuple[PodFacts, Notice]]) -> None:
         for pod, sent in gives:
             record = self.records.setdefault(sent.id, JobRecord(sent))
-            record.pods[pod.name] = PodRecord(pod.uid)
+            if (entry := self._entry(pod, sent)) is None or entry.left is not None:
+                entry = record.pods[pod.name] = PodRecord(pod.uid)
+            entry.restarts = sent.restarts
+
+    def note_heard(self, pod: PodFacts, sent: Notice, now: float) -> None:
+        if (entry := self._entry(pod, sent)) is not None:
+            entry.heard = entry.heard or now
+
+    def heard(self, pod: PodFacts, sent: Notice) -> float | None:
+        """When the pod heard the notice, which may be written on no object yet."""
+        entry = self._entry(pod, sent)
+        return entry.heard if entry else None
+
+    def _entry(self, pod: PodFacts, sent: Notice) -> PodRecord | None:
+        entry = self.records[sent.id].pods.get(pod.name) if sent.id in self.records else None
+        return entry if entry is not None and entry.uid == pod.uid else None
 
     def note_withdrawn(self, pod: PodFacts) -> None:
-        if pod.notice is None or pod.notice.id not in self.records:
+        if pod.notice is None or self._entry(pod, pod.notice) is None:
             return
         self.records[pod.notice.id].pods.pop(pod.name, None)
         if not self.records[pod.notice.id].pods:
@@ -93,7 +126,8 @@ class MemberJob:
             for entry in record.pods.values():
                 pod = by_uid.get(entry.uid)
                 if pod is not None:
-                    entry.heard, entry.step = entry.heard or pod.heard, pod.step if pod.step is not None else entry.step
+                    entry.heard = entry.heard or (pod.heard if pod.notice else None)
+                    entry.step = pod.step if pod.step is not None else entry.step
                 if entry.left is None and (pod is None or pod.has_left or pod.phase in ("Succeeded", "Failed")):
                     entry.left = now
 

@@ -8,7 +8,7 @@ comes before the word.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from structlog import get_logger
 
@@ -117,17 +117,20 @@ class Supervisor:
         pods = self.store.pods_of(key)
         job = await self._job(key, pods)
         now = self.clock()
-        view = JobView(pods, self.store.signals_of(pods), job.least, job.stopping, job.begun)
+        view = JobView(pods, self.store.signals_of(pods), job.least, job.stopping, job.begun, job.stop_began)
         actions = planning.plan(view, now, self.notice_s)
-        gives, is_recorded = [action for action in actions if isinstance(action, Give)], False
+        gives, at_once = [action for action in actions if isinstance(action, Give)], set[str]()
         if gives:
             # The record before the pods: it fixes the deadline, and what a former process did can be seen from it.
             job.note_given((give.pod, give.notice) for give in gives)
-            is_recorded = await self._write(job)
+            recorded = job.recorded if await self._write(job) else set()
+            # Only notices that begin now: of one that began before the process may have left, which its pod does not show.
+            begins = [give for give in gives if give.notice.at == now]
+            at_once = {give.pod.uid for give in begins if (give.notice.id, give.pod.uid) in recorded}
         if any(isinstance(action, Suspend) for action in actions):
             await self._suspend(job)
         of_pods = [action for action in actions if not isinstance(action, Suspend)]
-        done = await asyncio.gather(*(self._do(action, job, at_once=is_recorded) for action in of_pods))
+        done = await asyncio.gather(*(self._do(action, job, at_once=action.pod.uid in at_once) for action in of_pods))
         if not gives:
             job.note_pods(self.store.pods_of(key), now)
             await self._write(job)
@@ -168,46 +171,60 @@ class Supervisor:
     async def _carry_out(self, action: PodAction, job: MemberJob, *, at_once: bool) -> bool:
         match action:
             case Give(pod, given):
-                await self._give(pod, given, at_once=at_once and pod.how is How.KUBEAI)
+                await self._give(pod, given, job, at_once=at_once and pod.how is How.KUBEAI)
             case Notify(pod):
-                if not await self.notify(pod.ip):
-                    return False
-                heard: dict[str, str | None] = {notice.HEARD: notice.stamp(self.clock())}
-                self.store.learn_written(await self.member.annotate_pod(pod, heard))
+                return await self._notify(pod, job)
             case Withdraw(pod):
-                self.store.learn_written(await self.member.annotate_pod(pod, {notice.NOTICE: None}))
                 job.note_withdrawn(pod)
+                self.store.learn_written(await self.member.annotate_pod(pod, {notice.NOTICE: None}))
             case Delete(pod, grace_s):
                 self.store.learn_written(await self.member.delete_pod(pod, grace_s))
         return True
 
-    async def _give(self, pod: PodFacts, given: Notice, *, at_once: bool) -> None:
+    async def _notify(self, pod: PodFacts, job: MemberJob) -> bool:
+        assert pod.notice is not None  # noqa: S101
+        heard = job.heard(pod, pod.notice)
+        if heard is None:
+            if not await self.notify(pod.ip):
+                return False
+            heard = self.clock()
+            job.note_heard(pod, pod.notice, heard)
+        self.store.learn_written(await self.member.annotate_pod(pod, {notice.HEARD: notice.stamp(heard)}))
+        return True
+
+    async def _give(self, pod: PodFacts, given: Notice, job: MemberJob, *, at_once: bool) -> None:
         """``at_once``: the job's record says by now that the pod gets notice, so that its process need not wait for one more
         request. A silent process is asked again after that, when the notice stands on its pod.
         """
         notes: dict[str, str | None] = {notice.NOTICE: given.written(pod.uid)}
-        if at_once and self.clock() < given.deadline:
+        if at_once and not pod.has_left and self.clock() < given.deadline:
             try:
                 async with asyncio.timeout(PROMPT_S):
                     if await self.notify(pod.ip):
-                        notes[notice.HEARD] = notice.stamp(self.clock())
+                        job.note_heard(pod, given, self.clock())
             except TimeoutError:
                 log.debug("no answer yet", pod=f"{pod.namespace}/{pod.name}")
+        heard = job.heard(pod, given)
+        if heard is not None:
+            notes[notice.HEARD] = notice.stamp(heard)
         try:
             answer = await self.member.annotate_pod(pod, notes, version=pod.version)
         except MemberChanged:
-            if notice.HEARD not in notes:
+            if heard is None:
                 raise
-            answer = await self._annotate_changed(pod, notes)
+            answer = await self._annotate_changed(pod, given, notes)
         self.store.learn_written(answer)
         log.info("notice", pod=f"{pod.namespace}/{pod.name}", cause=given.cause, until=notice.stamp(given.deadline))
 
-    async def _annotate_changed(self, pod: PodFacts, notes: dict[str, str | None]) -> Object:
+    async def _annotate_changed(self, pod: PodFacts, given: Notice, notes: dict[str, str | None]) -> Object:
         """Of a pod that has heard and has changed since, perhaps because its process has left: it is not asked twice."""
         there = facts.read(await self.member.get(PODS, pod.namespace, pod.name))
         if there.uid != pod.uid or there.notice is not None:
             raise MemberChanged("another pod, or one with a notice", status=409)
-        return await self.member.annotate_pod(there, notes, version=there.version)
+        sent = replace(given, restarts=planning.restarts_before(there, given))
+        return await self.member.annotate_pod(
+            there, notes | {notice.NOTICE: sent.written(pod.uid)}, version=there.version
+        )
 
     async def _suspend(self, job: MemberJob) -> None:
         try:

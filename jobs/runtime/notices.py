@@ -84,6 +84,8 @@ class PodRecord:
     left: float | None = None
     step: int | None = None
     """The step it has saved."""
+    restarts: int | None = None
+    """As `Notice.restarts`, until it has left. The process may hear its notice before that is written on the pod."""
 
 
 @dataclass(slots=True)
@@ -126,7 +128,8 @@ def _of_record(record: JobRecord) -> dict[str, Any]:
 def _of_pod(pod: PodRecord) -> dict[str, Any]:
     times = {"heard": pod.heard, "left": pod.left}
     known: dict[str, Any] = {"uid": pod.uid} | {name: stamp(at) for name, at in times.items() if at is not None}
-    return known if pod.step is None else {**known, "step": pod.step}
+    counts = {"step": pod.step, "restarts": pod.restarts if pod.left is None else None}
+    return known | {name: count for name, count in counts.items() if count is not None}
 
 
 def read_records(text: object, uid: str) -> dict[str, JobRecord]:
@@ -161,10 +164,13 @@ def _is_word(text: str) -> bool:
 
 
 def _pod(pod: Mapping[str, Any]) -> PodRecord:
-    step = pod.get("step")
-    known = isinstance(step, int) and 0 <= step < 2**53
     uid = str(pod.get("uid") or "")[:64]
-    return PodRecord(uid, _moment(pod.get("heard")), _moment(pod.get("left")), step if known else None)
+    times = _moment(pod.get("heard")), _moment(pod.get("left"))
+    return PodRecord(uid, *times, _count(pod.get("step")), _count(pod.get("restarts")))
+
+
+def _count(number: object) -> int | None:
+    return number if isinstance(number, int) and 0 <= number < 2**53 else None
 
 
 def _moment(text: object) -> float | None:

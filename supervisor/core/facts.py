@@ -1,6 +1,6 @@
 """What is kept of a pod: little, because a member has thousands of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -60,6 +60,8 @@ class PodFacts:
     notice: Notice | None
     heard: float | None
     step: int | None
+    started: float | None = None
+    """When the latest of its containers that run was started, in whole seconds by the clock of its node."""
 
     @property
     def key(self) -> Key:
@@ -99,8 +101,9 @@ def read(pod: Manifest) -> PodFacts:
         how=_how(notes),
         signal=signals.of_pod(pod),
         notice=notice.read_notice(notes.get(notice.NOTICE), uid),
-        heard=_heard(notes.get(notice.HEARD)),
+        heard=_moment(notes.get(notice.HEARD)),
         step=_step(notes.get(notice.SAVED_STEP)),
+        started=_started(states),
     )
 
 
@@ -127,7 +130,12 @@ def _how(notes: Manifest) -> How | None:
     return How.SIGTERM if notes.get(NOTICE_BY) == How.SIGTERM else None
 
 
-def _heard(text: object) -> float | None:
+def _started(states: Iterable[Any]) -> float | None:
+    running = [state.get("running") or {} for state in states if isinstance(state, Mapping)]
+    return max((at for each in running if (at := _moment(each.get("startedAt"))) is not None), default=None)
+
+
+def _moment(text: object) -> float | None:
     try:
         return None if text is None else notice.seconds(text)
     except ValueError:

@@ -5,12 +5,22 @@ a job is suspended only when that holds for every pod that got notice.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jobs.runtime.notices import Notice, Scope
 from supervisor.core.facts import How, PodFacts
 from supervisor.core.signals import Signal
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A notice that the job's record has of a pod."""
+
+    notice: Notice
+    restarts: int | None = None
+    """As `Notice.restarts`; None: a version before did not record it."""
+    heard: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +32,10 @@ class JobView:
     """By role that may be resized, how many pods it needs."""
     stopping: Notice | None = None
     """The notice to the whole job that the job's record has, until the job is suspended."""
-    begun: Mapping[str, Notice] = field(default_factory=dict)
+    begun: Mapping[str, Begun] = field(default_factory=dict)
     """By the uid of the pod, the notices that the job's record has: one that is not on its pod yet was to be given."""
+    stop_began: bool = False
+    """A pod has heard the notice `stopping`, or has left since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +75,40 @@ Action = PodAction | Suspend
 
 
 def plan(job: JobView, now: float, notice_s: Mapping[str, float]) -> list[Action]:
-    if job.stopping is None and not any(pod.how for pod in job.pods):
+    if job.stopping is None and not job.begun and not any(pod.how for pod in job.pods):
         return []
+    on_pods = {pod.uid for pod in job.pods if pod.notice}
+    job = replace(job, pods=[_with_begun(job, pod) for pod in job.pods])
     live = [pod for pod in job.pods if pod.is_live]
-    standing = [pod for pod in live if pod.notice and not _is_withdrawn(job, pod)]
-    actions: list[Action] = [Withdraw(pod) for pod in live if pod.notice and pod not in standing]
-    stopping = job.stopping or next((pod.notice for pod in standing if _of_job(pod)), None)
+    withdrawn = {pod.uid for pod in live if pod.notice and _is_withdrawn(job, pod)}
+    actions: list[Action] = [Withdraw(pod) for pod in live if pod.uid in withdrawn]
+    standing = [pod for pod in live if pod.notice and pod.uid not in withdrawn]
+    stopping = None if _is_stop_withdrawn(job, withdrawn) else job.stopping
+    stopping = stopping or next((pod.notice for pod in standing if _of_job(pod)), None)
     if stopping is None and _is_below_min(job, live):
         stopping = _stop_notice(job, live, now, notice_s)
-    gives = list(_notices(job, live, stopping, now, notice_s))
+    gives = [(pod, pod.notice) for pod in standing if pod.notice and pod.uid not in on_pods]
+    gives += _notices(job, live, stopping, now, notice_s)
     actions += [Give(pod, notice) for pod, notice in gives]
-    actions += [action for pod in standing for action in _advance(pod, now)]
+    actions += [action for pod in standing if pod.uid in on_pods for action in _advance(pod, now)]
     if stopping is not None and not gives:
         actions += _stop(job, stopping, now)
     return actions
+
+
+def restarts_before(pod: PodFacts, sent: Notice) -> int:
+    """Restarts of the pod up to its notice. More than were known then, where the one that runs was started before it."""
+    is_older = pod.started is not None and pod.started < int(sent.at)
+    return max(pod.restarts, sent.restarts) if is_older else sent.restarts
+
+
+def _with_begun(job: JobView, pod: PodFacts) -> PodFacts:
+    """The pod as if the notice that the job's record has of it stood on it. Its process may have heard it, and have left."""
+    begun = job.begun.get(pod.uid)
+    if begun is None or pod.notice is not None:
+        return pod
+    sent = replace(begun.notice, restarts=pod.restarts if begun.restarts is None else begun.restarts)
+    return replace(pod, notice=replace(sent, restarts=restarts_before(pod, sent)), heard=begun.heard)
 
 
 def _of_job(pod: PodFacts) -> bool:
@@ -88,9 +120,17 @@ def _is_withdrawn(job: JobView, pod: PodFacts) -> bool:
     if pod.heard is not None or pod.has_left or pod.notice is None or pod.uid in job.signals:
         return False
     together = [other for other in job.pods if other.notice and other.notice.id == pod.notice.id]
+    if job.stop_began and job.stopping is not None and job.stopping.id == pod.notice.id:
+        return False
     return not _of_job(pod) or not any(
-        other.uid in job.signals or other.heard is not None or not other.is_live for other in together
+        other.uid in job.signals or other.heard is not None or other.has_left or not other.is_live for other in together
     )
+
+
+def _is_stop_withdrawn(job: JobView, withdrawn: Collection[str]) -> bool:
+    """Whether nothing is left of the notice to the whole job that the record has."""
+    notices = (pod.notice for pod in job.pods if pod.uid in withdrawn)
+    return job.stopping is not None and any(sent is not None and sent.id == job.stopping.id for sent in notices)
 
 
 def _stop_notice(job: JobView, live: Sequence[PodFacts], now: float, notice_s: Mapping[str, float]) -> Notice | None:
@@ -111,9 +151,8 @@ def _notices(
     for pod in live:
         if pod.how is None or pod.notice is not None or not pod.node:
             continue
-        begun = job.begun.get(pod.uid) if pod.uid in job.signals else None
-        if (notice := begun or stopping) is not None:
-            yield pod, replace(notice, restarts=pod.restarts)
+        if stopping is not None:
+            yield pod, replace(stopping, restarts=pod.restarts)
         elif (signal := job.signals.get(pod.uid)) is not None:
             yield pod, _notice(pod, signal, now, signal.due(now, notice_s), Scope.PODS)
 

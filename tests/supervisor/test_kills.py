@@ -1,10 +1,14 @@
 """The supervisor is killed at every one of its requests, before and after it takes effect; `tests.supervisor.world` judges."""
 
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import pytest
 
 from jobs.runtime import notices as notice
 from jobs.runtime.notices import Scope
-from tests.supervisor.world import JOB_UID, World, play
+from tests.supervisor.world import JOB_UID, START, Killed, World, play
 
 
 def shrinking(deaf: tuple[str, ...] = ()) -> World:
@@ -45,7 +49,8 @@ LENGTH_S = {scene: 130 if scene == "undated" else 12 for scene in SCENES}
 
 
 def records(world: World) -> dict[str, notice.JobRecord]:
-    return notice.read_records(world.jobs["bert"]["metadata"]["annotations"][notice.NOTICES], JOB_UID)
+    notes = world.jobs["bert"]["metadata"].get("annotations") or {}
+    return notice.read_records(notes.get(notice.NOTICES), JOB_UID)
 
 
 def judge(world: World, scene: str) -> None:
@@ -67,9 +72,11 @@ def judge(world: World, scene: str) -> None:
     assert {name for name, pod in world.pods.items() if pod["spec"]["nodeName"] == "n0"} == {"w-0", "w-1"}
 
 
+@pytest.mark.parametrize("touches", range(6))
 @pytest.mark.parametrize("scene", SCENES)
-def test_it_gives_notice_and_deletes_in_order(scene: str) -> None:
+def test_it_gives_notice_and_deletes_in_order(scene: str, touches: int) -> None:
     world = SCENES[scene]()
+    world.touches = touches
     assert play(world, LENGTH_S[scene]) == 1
     judge(world, scene)
 
@@ -98,28 +105,108 @@ def test_it_deletes_pods_that_have_saved_long_before_the_deadline() -> None:
     assert len(world.deleted) == 2
 
 
+@dataclass
 class Hasty(World):
     """Its processes leave as they hear the word, and are started again: before anything is written on their pods."""
 
+    spared: bool = False
+    """The place is not taken after all, once the word was heard."""
+
     async def tell(self, address: str) -> bool:
-        heard = await super().tell(address)
-        if heard:
-            self.restarted(address)
-        return heard
+        told = len(self.restarts_told)
+        try:
+            return await super().tell(address)
+        finally:
+            if len(self.restarts_told) > told:
+                self.restarted(address)
+                if self.spared:
+                    self.nodes["n1"]["spec"] = {}
 
 
-@pytest.mark.parametrize("kill_at", range(40))
-def test_a_process_that_leaves_before_its_notice_is_written_is_known_to_have_left(kill_at: int) -> None:
-    world = Hasty(kill_at=kill_at)
+def three(world: World) -> World:
     world.job(workers=3, least=1)
     for index in range(3):
         world.pod(f"w-{index}", f"n{index // 2}")
     world.reclaim("n1", 5)
+    return world
+
+
+@pytest.mark.parametrize("spared", [False, True])
+@pytest.mark.parametrize("touches", [0, 4])
+@pytest.mark.parametrize("kill_at", range(30))
+def test_a_process_that_leaves_before_its_notice_is_written_is_known_to_have_left(
+    kill_at: int, touches: int, spared: bool
+) -> None:
+    world = three(Hasty(kill_at=kill_at, touches=touches, spared=spared))
     assert play(world, 12) <= 2
-    assert {uid.rsplit("-", 1)[0] for uid in world.deleted} == {"w-2"} == set(world.told)
-    assert len(world.told) == 1 or kill_at, "it was asked once"
+    assert world.told == ["w-2"] * len(world.told) and len(world.restarts_told) == 1
+    assert not world.looked_at
+    assert {uid.rsplit("-", 1)[0] for uid in world.deleted} == {"w-2"}
+    [at] = world.deleted.values()
+    assert at < START + 5, "it had left, so that its place was free before the deadline"
     [record] = records(world).values()
-    assert record.pods["w-2"].heard is not None and record.pods["w-2"].left is not None
+    assert record.pods["w-2"].left is not None
+    assert record.pods["w-2"].heard is not None or kill_at
+
+
+@pytest.mark.parametrize("kill_at", range(30))
+def test_nothing_is_left_of_a_notice_whose_reason_went_while_no_supervisor_ran(kill_at: int) -> None:
+    """Neither of one to pods nor of one to the job. A process that was asked to leave leaves, and its pod may go on."""
+    for least in (1, 3):
+        world = three(World(kill_at=kill_at))
+        world.job(workers=3, least=least)
+        killed = world.step
+
+        def step(world: World = world, killed: Callable[[], None] = killed) -> None:
+            try:
+                killed()
+            except Killed:
+                world.nodes["n1"]["spec"] = {}
+                raise
+
+        world.step = step  # type: ignore[method-assign]
+        play(world, 12)
+        assert not world.looked_at
+        heard = {uid.rsplit("-", 1)[0] for uid in world.restarts_told}
+        if not heard:
+            assert not world.deleted and not records(world)
+            assert all(notice.NOTICE not in pod["metadata"]["annotations"] for pod in world.pods.values())
+
+
+def test_a_process_that_was_started_anew_before_its_notice_is_not_taken_for_one_that_left() -> None:
+    """The watch says it later; deleted is its pod at the exit of the process that was asked to leave."""
+    world = three(World(saves_s=3))
+    world.now += 2
+    stale = copy.deepcopy(world.pods["w-2"])
+    world.now -= 1
+    world.restarted("w-2")
+    world.now += 2
+    fresh, world.pods["w-2"] = world.pods["w-2"], stale
+    tell = world.tell
+
+    async def told(address: str) -> bool:
+        world.pods["w-2"] = fresh
+        return await tell(address)
+
+    world.tell = told  # type: ignore[method-assign]
+    play(world, 12)
+    assert list(world.restarts_told.values()) == [1] and len(world.told) == 1
+    assert {uid.rsplit("-", 1)[0] for uid in world.deleted} == {"w-2"}
+
+
+def test_a_pod_that_the_record_has_no_room_for_is_asked_once_the_notice_stands_on_it(monkeypatch) -> None:
+    monkeypatch.setattr(notice, "MOST_PODS", 2)
+    world = three(World())
+    world.job(workers=3, least=3)
+    tell, first = world.tell, {}
+
+    async def told(address: str) -> bool:
+        first.setdefault(address, notice.NOTICE in world.pods[address]["metadata"]["annotations"])
+        return await tell(address)
+
+    world.tell = told  # type: ignore[method-assign]
+    play(world, 12)
+    assert first == {"w-0": False, "w-1": False, "w-2": True}
 
 
 def test_it_tells_nobody_without_the_annotation() -> None:

@@ -41,12 +41,18 @@ class World:
     deadlines: dict[str, set[str]] = field(default_factory=dict)
     """By uid of a pod, every deadline it was ever given."""
     told: list[str] = field(default_factory=list)
+    restarts_told: dict[str, int] = field(default_factory=dict)
+    """By uid of a pod, its restarts when its process was asked to leave."""
+    looked_at: set[str] = field(default_factory=set)
+    """Jobs that the last supervisor has not done with."""
     deleted: dict[str, float] = field(default_factory=dict)
     replaces: bool = True
     steps: int = 0
     kill_at: int = 0
     """The step that kills; 0: none. Odd ones before the effect of a request, even ones after it."""
     version: int = 1
+    touches: int = 0
+    """How often the status of a pod changes right before a notice is written on it."""
 
     def job(self, name: str = "bert", *, workers: int, least: int | None = None, master: bool = False) -> Object:
         template = {"spec": {"containers": [{"name": "pytorch", "image": "x"}]}}
@@ -105,8 +111,11 @@ class World:
         self.nodes[node]["spec"] = {"taints": [{"key": taint, "value": value, "effect": "NoSchedule"}]}
 
     def process_has_ended(self, name: str) -> bool:
-        statuses = self.pods[name]["status"]["containerStatuses"]
-        return bool(statuses[0]["restartCount"]) or "terminated" in statuses[0]["state"]
+        """Whether the process that was asked to leave, or the first where none was, has ended."""
+        pod = self.pods[name]
+        [status] = pod["status"]["containerStatuses"]
+        before = self.restarts_told.get(pod["metadata"]["uid"], 0)
+        return status["restartCount"] > before or "terminated" in status["state"]
 
     def step(self) -> None:
         self.steps += 1
@@ -118,7 +127,9 @@ class World:
         self.told.append(address)
         if address in self.deaf or address not in self.pods:
             return False
-        self.ends_at.setdefault(self.pods[address]["metadata"]["uid"], self.now + self.saves_s)
+        uid, restarts = self.pods[address]["metadata"]["uid"], self._restarts(address)
+        assert self.restarts_told.setdefault(uid, restarts) == restarts, f"{address} was asked again after it had left"
+        self.ends_at.setdefault(uid, self.now + self.saves_s)
         self.step()
         return True
 
@@ -133,8 +144,14 @@ class World:
 
     def restarted(self, name: str) -> None:
         """As the kubelet does by OnFailure."""
-        self.pods[name]["status"]["containerStatuses"][0]["restartCount"] += 1
+        [status] = self.pods[name]["status"]["containerStatuses"]
+        status["restartCount"] += 1
+        status["state"] = {"running": {"startedAt": stamp(int(self.now))}}
         self._touch(self.pods[name])
+
+    def _restarts(self, name: str) -> int:
+        count: int = self.pods[name]["status"]["containerStatuses"][0]["restartCount"]
+        return count
 
     def _removed(self, name: str) -> None:
         gone = self.pods.pop(name)
@@ -153,6 +170,9 @@ class PlayedMember:
 
     async def annotate_pod(self, pod: facts.PodFacts, notes: dict[str, str | None], *, version: str = "") -> Object:
         self.world.step()
+        if version and self.world.touches:
+            self.world.touches -= 1
+            self.world._touch(self._pod(pod))
         meta = self._pod(pod)["metadata"]
         if version and version != meta["resourceVersion"]:
             raise MemberChanged("another version", status=409)
@@ -252,6 +272,7 @@ async def _live(world: World, end: float) -> None:
         for key in looked:
             if key in supervisor._jobs or supervisor._concerns(key):
                 await supervisor.look(key)
+        world.looked_at = set(supervisor._jobs)
         world.advance(world.now + 0.5)
 
 
