@@ -36,6 +36,7 @@ from fleet.api.serializers import (
     ShortLivedTokensSerializer,
 )
 from fleet.db import clock
+from fleet.errors import NotFound
 from fleet.models import Cluster, Event, Node, NodeExclusion
 from fleet.services.authorization import access
 from fleet.services.clusters import clusters, join_preflight, member_tokens, node_exclusions, node_labels, rehearsing
@@ -241,7 +242,8 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         if "exclude" in change:
             self._exclude(cluster, node, change["exclude"], by, now)
         if "labels" not in change:
-            return Response({"labels": node_exclusions.labels_of(cluster, node), "overwrite": change["overwrite"]})
+            labels = self._labels_of(cluster, node, may_be_gone="exclude" in change)
+            return Response({"labels": labels, "overwrite": change["overwrite"]})
         overwrite = change["overwrite"]
         labels = node_labels.change(cluster, node, change["labels"], overwrite=overwrite, by=by, now=now)
         return Response({"labels": labels, "overwrite": overwrite})
@@ -290,6 +292,16 @@ class ClusterViewSet(Guarded, mixins.ListModelMixin, viewsets.GenericViewSet[Clu
         else:
             until = now + timedelta(hours=wanted["hours"])
             node_exclusions.exclude(cluster, node, wanted["why"], until, by=by, now=now)
+
+    @staticmethod
+    def _labels_of(cluster: Cluster, node: str, *, may_be_gone: bool) -> dict[str, str]:
+        """None of a node that is gone: it may be let take pods again for when it comes back."""
+        try:
+            return node_exclusions.labels_of(cluster, node)
+        except NotFound:
+            if may_be_gone:
+                return {}
+            raise
 
     def _on_node(self, request: Request, node: str, steer: Callable[..., NodeExclusion]) -> Response:
         cluster, body = self.get_object(), DrainNodeSerializer(data=request.data)

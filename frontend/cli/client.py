@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from frontend.cli.config import LOGIN_HINT, Target
-from frontend.cli.problems import Exit, Problem
+from frontend.cli.problems import Exit, Problem, usage
 
 if TYPE_CHECKING:
     import httpx
@@ -147,7 +147,9 @@ class Api:
 
 
 def at(*parts: str) -> str:
-    """A path of these parts, each escaped."""
+    """A path of these parts, each escaped. Names that a path has no room for are refused: `..` would name the level above."""
+    if not_names := [part for part in parts if part in ("", ".", "..")]:
+        raise usage(f"{not_names[0]!r} is not a name", "give the name of an object")
     return "/".join(quote(part, safe="") for part in parts) + "/"
 
 

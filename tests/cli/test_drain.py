@@ -102,3 +102,14 @@ def test_it_drains_one_node_after_showing_which_jobs_leave_it(server, convoy):
     assert "convoy cluster uncordon north gpu-3" in said.err
     assert convoy("cluster", "cordon", "north", "gpu-3").out == "node/gpu-3 of cluster/north cordoned\n"
     assert convoy("cluster", "uncordon", "north", "gpu-3").out == "node/gpu-3 of cluster/north uncordoned\n"
+
+
+@pytest.mark.parametrize(
+    ("action", "node"), [("drain", ""), ("cordon", ""), ("uncordon", ""), ("cordon", "  "), ("uncordon", "..")]
+)
+def test_it_never_takes_what_names_no_node_for_the_whole_cluster(server, convoy, north, action, node):
+    for each in ("cordon", "uncordon"):
+        server.on(f"clusters/north/{each}/", cluster(), method="POST")
+    said = convoy("cluster", action, "north", node, *["--yes"] * (action == "drain"))
+    assert said.code == 2 and "give the name of" in said.err
+    assert not [each for each in server.seen if each.path != "/api/v1/whatif/"]

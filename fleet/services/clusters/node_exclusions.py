@@ -212,9 +212,14 @@ def drain(cluster: Cluster, node: str, why: str, *, by: str, now: datetime) -> N
 
 
 def include(cluster: Cluster, node: str, *, by: str, now: datetime) -> None:
-    """A person lets the node take pods of everyone again. Nothing is done for a node that is not excluded."""
-    labels_of(cluster, node)
-    for row in in_force().filter(cluster=cluster, node=node, job_uid__isnull=True):
+    """A person lets the node take pods of everyone again. Nothing is done for a node that is not excluded.
+
+    One that is gone takes them when it comes back under its name.
+    """
+    excluded = list(in_force().filter(cluster=cluster, node=node, job_uid__isnull=True))
+    if not excluded:
+        labels_of(cluster, node)
+    for row in excluded:
         lift(row, by=by, now=now)
 
 

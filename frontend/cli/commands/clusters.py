@@ -18,8 +18,19 @@ PER_MINUTE = "convoy.dev/evictions-per-minute"
 """Label: at what pace jobs leave a cluster."""
 NODE_WORDS, JOB_WORDS = ("node", "nodes", "no"), ("job", "jobs")
 app = typer.Typer(no_args_is_help=True, help="Member clusters: join, renew, list, cordon, drain, uncordon, detach.")
-Node = Annotated[str, typer.Argument(help="A node of the cluster; left out: the whole cluster.")]
 Name = Annotated[str, typer.Argument(help="The cluster's name in the fleet.")]
+
+
+def _not_empty(node: str | None) -> str | None:
+    """An empty name, such as of a variable that was never set, is refused: the command would act on the whole cluster."""
+    if node is not None and not node.strip():
+        raise usage("NODE is empty", "give the name of a node, or leave NODE out to mean the whole cluster")
+    return node
+
+
+Node = Annotated[
+    str | None, typer.Argument(help="A node of the cluster; left out: the whole cluster.", callback=_not_empty)
+]
 
 
 @app.command()
@@ -119,7 +130,7 @@ def listing(context: typer.Context, output: get.How = get.Output.TABLE, watch: g
 
 
 @app.command()
-def cordon(context: typer.Context, name: Name, node: Node = "") -> None:
+def cordon(context: typer.Context, name: Name, node: Node = None) -> None:
     """Stop placing jobs on a cluster, or on one node of it. Jobs that run there stay."""
     run = session.session_of(context)
     run.api.post(_path(name, node, "cordon"))
@@ -130,7 +141,7 @@ def cordon(context: typer.Context, name: Name, node: Node = "") -> None:
 def drain(
     context: typer.Context,
     name: Name,
-    node: Node = "",
+    node: Node = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which jobs would move.")] = False,
     yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation.")] = False,
     per_minute: Annotated[
@@ -162,18 +173,18 @@ def drain(
 
 
 @app.command()
-def uncordon(context: typer.Context, name: Name, node: Node = "") -> None:
+def uncordon(context: typer.Context, name: Name, node: Node = None) -> None:
     """End the cordon and the drain of a cluster, or of one node of it. Jobs that have moved away do not move back."""
     run = session.session_of(context)
     run.api.post(_path(name, node, "uncordon"))
     run.screen.line(f"{_words(name, node)} uncordoned")
 
 
-def _path(cluster: str, node: str, action: str) -> str:
+def _path(cluster: str, node: str | None, action: str) -> str:
     return at("clusters", cluster, "nodes", node, action) if node else at("clusters", cluster, action)
 
 
-def _words(cluster: str, node: str) -> str:
+def _words(cluster: str, node: str | None) -> str:
     return f"node/{node} of cluster/{cluster}" if node else f"cluster/{cluster}"
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.core.node_exclusions import ExclusionReason
-from fleet.models import AuditEntry, Event, NodeExclusion
+from fleet.models import AuditEntry, Event, Node, NodeExclusion
 from fleet.services.clusters import node_exclusions
 from fleet.services.clusters.node_exclusions import Fault
 from tests.support import books
@@ -52,6 +52,17 @@ def test_only_admins_may_and_only_for_a_while_and_only_nodes_that_are_there(as_a
     assert patch(as_admin, URL.replace("/node/", "/none/"), exclude={"hours": 1}).status_code == 404
     assert patch(as_admin, URL.replace("/node/", "/none/"), exclude=None).status_code == 404
     assert not NodeExclusion.objects.exists()
+
+
+@pytest.mark.parametrize("says", ["uncordon", "include"])
+def test_a_node_that_is_gone_is_let_take_pods_again_for_when_it_comes_back(as_admin, as_viewer, north, says):
+    assert as_admin.post(f"{URL}drain/").status_code == 204
+    rows = list(Node.objects.filter(name="node").values("labels", "ready", "allocatable", "cluster_id", "name"))
+    Node.objects.filter(name="node").delete()
+    answer = as_admin.post(f"{URL}uncordon/") if says == "uncordon" else patch(as_admin, exclude=None)
+    assert answer.status_code in (200, 204), answer.json()
+    Node.objects.create(**rows[0])
+    assert excluded(as_viewer) == [None]
 
 
 def test_jobs_that_do_not_meet_a_node_are_shown_to_those_who_read_their_namespace(as_admin, north):
