@@ -21,6 +21,7 @@ STATES = ("Queued", "Placed", "Dispatched", "Running", *ENDED, "Suspended", DELE
 POLL_S = 1.0
 PAGE = 200
 Manifests = str | Path | bytes | Mapping[str, Any] | Iterable[Mapping[str, Any]]
+_GIVE = "give YAML, the path of a file, or dictionaries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +48,27 @@ Flow = Generator[Call | Pause, Any, T]
 def content_of(manifests: Manifests) -> bytes:
     """The body of a request. A string is YAML when it has lines, else the path of a file."""
     if isinstance(manifests, bytes):
-        return manifests
-    if isinstance(manifests, str) and "\n" in manifests:
-        return manifests.encode()
-    if isinstance(manifests, str | Path):
-        try:
-            return Path(manifests).read_bytes()
-        except OSError as e:
-            raise ConvoyError(f"cannot read {manifests}: {e.strerror}") from e
-    documents = [manifests] if isinstance(manifests, Mapping) else list(manifests)
-    return b"\n---\n".join(json.dumps(document).encode() for document in documents)
+        content = manifests
+    elif isinstance(manifests, str) and ("\n" in manifests or not manifests.strip()):
+        content = manifests.encode()
+    elif isinstance(manifests, str | Path):
+        content = _file(Path(manifests))
+    else:
+        documents = [manifests] if isinstance(manifests, Mapping) else list(manifests)
+        content = b"\n---\n".join(json.dumps(document).encode() for document in documents if document)
+    if not content.strip():
+        raise ConvoyError(f"manifests is empty: {_GIVE}")
+    return content
+
+
+def _file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except IsADirectoryError as e:
+        raise ConvoyError(f"manifests: {str(path)!r} is a directory; {_GIVE}") from e
+    except (OSError, ValueError) as e:
+        reason = e.strerror if isinstance(e, OSError) else e
+        raise ConvoyError(f"manifests: cannot read {str(path)!r}: {reason}; {_GIVE}") from e
 
 
 def apply(manifests: Manifests) -> Flow[types.AppliedList]:

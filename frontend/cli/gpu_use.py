@@ -5,7 +5,7 @@ from typing import Any
 
 from frontend.cli import human
 from frontend.cli.client import Api, Item
-from frontend.cli.problems import Exit, Problem
+from frontend.cli.problems import Exit, Problem, missing
 from frontend.cli.session import Session
 
 NONE = "-"
@@ -77,7 +77,13 @@ def print_idle(run: Session) -> None:
 
 def print_groups(run: Session, word: str) -> None:
     """What the GPUs of the running jobs of each team or queue do."""
-    answer = run.api.get("gpu-usage/groups/", {"by": GROUPS[word]})
+    try:
+        answer = run.api.get("gpu-usage/groups/", {"by": GROUPS[word]})
+    except Problem as e:
+        if e.exit_code is not Exit.NOT_FOUND:
+            raise
+        message = f"the server is older than this command, and does not know what the GPUs of each {word} do"
+        raise missing(message, "ask a fleet admin to upgrade it") from e
     if not answer["results"]:
         run.screen.note("No running job has GPUs.")
         return

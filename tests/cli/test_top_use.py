@@ -66,3 +66,8 @@ def test_top_team_and_top_queue_show_what_their_gpus_do(server, convoy):
         ["TEAM", "GPUS", "MEASURED", "IDLE", "UTIL"], ["vision", "16", "8", "2", "42%"], ["-", "1", "0", "0", "-"]
     ]  # fmt: skip
     assert convoy("top", "queue").out.startswith("QUEUE")
+
+
+def test_top_team_says_that_a_server_of_before_does_not_know_it(server, convoy):
+    said = convoy("top", "team")
+    assert said.code == 3 and "older than this command" in said.err and "upgrade" in said.err

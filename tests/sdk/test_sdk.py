@@ -8,7 +8,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from convoy import AsyncFleet, Fleet, JobFailed, NotFound, Refused, TimedOut, Unreachable
+from convoy import AsyncFleet, ConvoyError, Fleet, JobFailed, NotFound, Refused, TimedOut, Unreachable
+from convoy.flows import content_of
 from fleet.models import Grant
 from fleet.services.authorization import access
 from frontend import sdk_types
@@ -92,6 +93,14 @@ def test_errors_say_what_to_do_next(fleet, monkeypatch):
     otto = access.mint(person("otto", (Grant.Role.VIEWER, "vision")), "t", life=None, now=timezone.now())[1]
     with pytest.raises(Refused, match="role"):
         Fleet(token=otto).submit(pytorch_job("a"))
+
+
+def test_what_cannot_be_submitted_is_named_with_what_to_give_in_its_place():
+    unreadable = [(".", "'.' is a directory"), ("nowhere.yaml", "cannot read 'nowhere.yaml'"), ("a\0b", "null byte")]
+    for manifests, says in [*((empty, "manifests is empty") for empty in ("", " ", " \n", b"", {}, [])), *unreadable]:
+        with pytest.raises(ConvoyError, match=says) as refused:
+            content_of(manifests)
+        assert "give YAML, the path of a file, or dictionaries" in str(refused.value)
 
 
 def test_what_a_tenant_wrote_is_escaped_in_a_notebook(fleet):
