@@ -77,6 +77,13 @@ export function TourReclaim() {
           {t('tour.reclaim.back', { node: followed.node })}
         </ActionButton>
       )}
+      <div role="status">
+        {!followed && job && reclaim.data === null && (
+          <p>
+            {t('tour.reclaim.noPod', { job: `${job.namespace}/${job.name}` })} <Link to={`/jobs/${job.id}`}>{t('tour.reclaim.seePods')}</Link>
+          </p>
+        )}
+      </div>
       <Refusal error={submit.error ?? reclaim.error ?? giveBack.error} />
     </div>
   );

@@ -29,10 +29,13 @@ export function FleetGpuMap({ clusters }: { clusters: Cluster[] }) {
     queries: clusters.map(({ name }) => ({ ...gpuUseQuery(name), enabled: by === 'use' })),
     combine: usesOf,
   });
-  const percent = useQuery({ ...idleGpusQuery, enabled: by === 'use' }).data?.percent;
+  // That it has failed is said by the list of idle jobs above, which asks the same.
+  const idle = useQuery({ ...idleGpusQuery, enabled: by === 'use' });
+  const percent = idle.data?.percent;
+  const isLoading = by === 'use' && idle.isPending;
   const maps = useMemo(
-    () => read.map((map, i) => ({ ...map, nodes: map.nodes && withUse(map.nodes, uses[i], percent) })),
-    [read, uses, percent],
+    () => read.map((map, i) => ({ ...map, nodes: isLoading ? undefined : map.nodes && withUse(map.nodes, uses[i], percent) })),
+    [read, uses, percent, isLoading],
   );
   const stateOf = ({ cell: { look, measured } }: Hit) =>
     measured ? t('deferred:map.useOf', numbersOf(measured)) : look === 'use' ? '' : t(`deferred:map.look.${look}`);

@@ -23,7 +23,8 @@ export function GpuMap({ name, cluster }: { name: string; cluster: Cluster | und
   const { data, error, refetch } = useQuery(gpuMapQuery(name));
   const use = useQuery({ ...gpuUseQuery(name), enabled: by === 'use' });
   const idle = useQuery({ ...idleGpusQuery, enabled: by === 'use' });
-  const nodes = data && withUse(data.nodes, use.data?.nodes, idle.data?.percent);
+  const isLoading = by === 'use' && idle.isPending;
+  const nodes = isLoading ? undefined : data && withUse(data.nodes, use.data?.nodes, idle.data?.percent);
   const cells = nodes?.flatMap((node) => cellsOf(node, by)) ?? [];
   const legend = legendOf(cells, by);
   const hues = new Map(legend.map(({ key, hue }) => [key, hue]));
@@ -35,10 +36,11 @@ export function GpuMap({ name, cluster }: { name: string; cluster: Cluster | und
         {data && (!cluster || isReachable(cluster)) && <Gangs nodes={data.nodes} />}
       </div>
       {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
-      {!data && !error && <Skeleton height={120} />}
+      {((!data && !error) || (data && isLoading)) && <Skeleton height={120} />}
       {data?.nodes.length === 0 && <p className="cv-soft">{t('home.noGpus')}</p>}
       {nodes && nodes.length > 0 && <MapLegend cells={cells} legend={legend} by={by} />}
       {by === 'use' && !use.data && use.error && <Failed error={use.error} onRetry={() => void use.refetch()} />}
+      {by === 'use' && !idle.data && idle.error && <Failed error={idle.error} onRetry={() => void idle.refetch()} />}
       {by === 'use' && use.data?.nodes.length === 0 && <p className="cv-soft">{t('deferred:map.notRead')}</p>}
       {nodes && byDomain(nodes).map((each) => <Domain key={each.domain} {...each} cluster={name} by={by} hues={hues} />)}
     </Panel>

@@ -77,3 +77,10 @@ test('by utilisation a GPU is as busy as it was measured, idle only where it is 
   expect(use(node(2, 0), [{ ...gpu(90), gpu: '1' }])).toEqual(['unknown', 'high']);
   expect(use(node(2, 2), [gpu(null), { ...gpu(90), gpu: '0/1' }, { ...gpu(50), gpu: '0/2' }])).toEqual(['high', 'middle']);
 });
+
+test('nothing is said of the use of a GPU before it is known up to which percent one is idle', () => {
+  const gpu = { gpu: '0', uuid: '', model: '', utilization: 3, memory_used: null, memory_total: null, power: null, temperature: null } as const;
+  const uses = [{ node: 'n', at: '', gpus: [{ ...gpu, idle_since: null, id: '', namespace: '', name: '', pod: '' }] }];
+  const shown = (percent: number | undefined) => cellsOf(withUse([node(1, 0)], uses, percent)[0]!, 'use').map(({ look }) => look);
+  expect([shown(undefined), shown(5), shown(0)]).toEqual([['unknown'], ['free'], ['use']]);
+});

@@ -2,8 +2,9 @@
 import type { MeasuredGpu, NodeGpus, NodeUses } from '../api/types.ts';
 import type { MapNode } from './cells.ts';
 
-export function withUse(nodes: NodeGpus[], uses: NodeUses['nodes'] | undefined, idlePercent?: number): MapNode[] {
-  if (!uses) return nodes;
+/** Nothing is known of their use before it is known what is idle: a free GPU would look like one at work. */
+export function withUse(nodes: NodeGpus[], uses: NodeUses['nodes'] | undefined, idlePercent: number | undefined): MapNode[] {
+  if (!uses || idlePercent === undefined) return nodes;
   const measured = new Map(uses.map(({ node, gpus }) => [node, gpus]));
   return nodes.map((node) => ({ ...node, measured: measured.get(node.name), idlePercent }));
 }

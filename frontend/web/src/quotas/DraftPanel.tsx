@@ -48,10 +48,14 @@ export function DraftPanel({ draft, preview, looking, failed, onSaved }: Props) 
           <h3>{t('quotas.diff')}</h3>
           <DifferenceList differences={draft.differences} />
         </section>
-        <section aria-label={t('quotas.effect')} aria-busy={looking} aria-live="polite">
+        <section aria-label={t('quotas.effect')} aria-busy={looking}>
           <h3>{t('quotas.effect')}</h3>
-          {preview && <EffectList preview={preview} />}
-          {!preview && <div className="cv-soft">{failed ? <ErrorText error={failed} /> : t('quotas.looking')}</div>}
+          {/* Spoken are answers, not each time that one is looked for. */}
+          <div aria-live="polite">
+            {preview && <EffectList preview={preview} />}
+            {!preview && failed && <div className="cv-soft"><ErrorText error={failed} /></div>}
+          </div>
+          {!preview && !failed && <div className="cv-soft">{t('quotas.looking')}</div>}
         </section>
       </div>
       <Refusal error={error} />

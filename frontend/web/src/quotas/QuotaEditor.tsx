@@ -1,6 +1,5 @@
 /** The tree at work: which resources are shown, the grid, the draft below it, and the history. */
 import { Alert, Button } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { Download } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -20,14 +19,11 @@ import { Legend } from './Legend.tsx';
 import { boundChange } from './draft.ts';
 import { type Bound, flat } from './model.ts';
 import { type Asked, NodeDialog } from './NodeDialog.tsx';
-import { previewQuery } from './queries.ts';
 import { QuotaGrid } from './QuotaGrid.tsx';
 import { ResourcePicker } from './ResourcePicker.tsx';
 import { type Draft, useDraft } from './useDraft.ts';
-import { useSettled } from './useSettled.ts';
+import { usePreview } from './usePreview.ts';
 import classes from './QuotaEditor.module.css';
-
-const LOOK_AFTER_MS = 350;
 
 export function QuotaEditor({ tree }: { tree: QuotaTree }) {
   const { t } = useTranslation();
@@ -36,12 +32,8 @@ export function QuotaEditor({ tree }: { tree: QuotaTree }) {
   const [asked, setAsked] = useState<Asked | null>(null);
   const [done, setDone] = useState('');
   const [resources, shown, show] = useResources(flat(draft.root));
-  const settled = useSettled(draft.changes, LOOK_AFTER_MS);
-  const { data: found, isFetching, isPlaceholderData, error } = useQuery(previewQuery(tree.generation, settled));
+  const { preview, looking, failed } = usePreview(tree.generation, draft.changes);
   const drafting = draft.changes.length > 0;
-  const looking = isFetching || isPlaceholderData || settled !== draft.changes;
-  // An answer is shown beside the draft that it is about, and never beside a newer one.
-  const preview = drafting && settled === draft.changes && !isPlaceholderData ? found : undefined;
   const whole = tree.nodes[0]?.may_edit ?? false;
 
   const act = (path: string, action: Asked['action']) => {
@@ -82,7 +74,7 @@ export function QuotaEditor({ tree }: { tree: QuotaTree }) {
             draft={draft}
             preview={preview}
             looking={looking}
-            failed={error}
+            failed={failed}
             onSaved={({ generation }) => setDone(t('quotas.saved', { generation }))}
           />
           </div>
