@@ -5,32 +5,22 @@ import { useTranslation } from 'react-i18next';
 
 import { api } from '../api/client.ts';
 import { useMay } from '../api/me.ts';
-import type { Job, JobDetail, Page, Pod } from '../api/types.ts';
+import type { Job, JobDetail, Page } from '../api/types.ts';
 import { clustersQuery } from '../fleet/queries.ts';
 import type { Notice } from '../jobs/types.ts';
 import { Link } from '../scope/Link.tsx';
 import { ActionButton } from '../ui/ActionButton.tsx';
 import { Refusal } from '../ui/Refusal.tsx';
+import { nodePath, type Reclaimed, targetOf, workers } from './reclaiming.ts';
 import classes from './Tour.module.css';
 
 const LOOK_MS = 2_000;
 const NOTICE_S = 30;
 
-interface Reclaimed {
-  job: string;
-  cluster: string;
-  node: string;
-  /** Workers that it had. */
-  size: number;
-}
-
 /** Kept while the page lives: the reader walks about meanwhile. */
 let kept: Reclaimed | null = null;
 /** The fewest workers that it was seen with since. */
 let fewest = Infinity;
-
-const nodePath = ({ cluster, node }: Reclaimed) => `clusters/${encodeURIComponent(cluster)}/nodes/${encodeURIComponent(node)}/reclaim/`;
-const workers = ({ size }: Pick<Job, 'size'>) => Object.values(size ?? {})[0];
 
 export function TourReclaim() {
   const { t } = useTranslation(['deferred', 'translation']);
@@ -52,8 +42,7 @@ export function TourReclaim() {
       return started;
     },
     onSuccess: (started) => {
-      if (!started) return;
-      [kept, fewest] = [started, Infinity];
+      if (started) [kept, fewest] = [started, Infinity];
       setFollowed(started);
     },
   });
@@ -78,14 +67,19 @@ export function TourReclaim() {
         </ActionButton>
       )}
       <div role="status">
-        {!followed && job && reclaim.data === null && (
-          <p>
-            {t('tour.reclaim.noPod', { job: `${job.namespace}/${job.name}` })} <Link to={`/jobs/${job.id}`}>{t('tour.reclaim.seePods')}</Link>
-          </p>
-        )}
+        {!followed && job && reclaim.data === null && <NoPod job={job} />}
       </div>
       <Refusal error={submit.error ?? reclaim.error ?? giveBack.error} />
     </div>
+  );
+}
+
+function NoPod({ job: { id, namespace, name } }: { job: Job }) {
+  const { t } = useTranslation('deferred');
+  return (
+    <p>
+      {t('tour.reclaim.noPod', { job: `${namespace}/${name}` })} <Link to={`/jobs/${id}`}>{t('tour.reclaim.seePods')}</Link>
+    </p>
   );
 }
 
@@ -103,14 +97,6 @@ function useElasticJob() {
     return size && size.replicas > size.min && job.cluster !== null && simulated.has(job.cluster);
   });
   return { data, isPending: jobs.isPending || clusters.isPending };
-}
-
-/** The node of the job's last pod: the pod that a smaller size would lose first. None: no pod runs at the moment. */
-async function targetOf(job: Job): Promise<Reclaimed | null> {
-  const pods = await api.get<Page<Pod>>(`jobs/${job.id}/pods/`, { query: { page_size: 200 } });
-  const there = pods.results.filter(({ node, cluster, phase, attempt }) => node && cluster === job.cluster && phase === 'Running' && attempt === job.attempt);
-  const last = there.sort((a, b) => b.index - a.index)[0];
-  return last ? { job: job.id, cluster: job.cluster ?? '', node: last.node, size: workers(job)?.replicas ?? 0 } : null;
 }
 
 /** First the notice, then what the worker saved, then fewer workers, then as many as before. */

@@ -75,7 +75,7 @@ test.each([
 
 test('writes amounts of GPUs as people do', () => {
   expect(polished('asks for 1 nvidia.com/gpu of 12 nvidia.com/gpu')).toBe('Asks for 1 GPU of 12 GPUs');
-  for (const name of ['vm:4711 waits', 'spec.replicas: must be 1', 'gpu-3 is drained', 'north: nothing answers', 'celery@vm is silent']) {
+  for (const name of ['vm:4711 waits', 'spec.replicas: must be 1', 'gpu-3 is drained', 'gpu-a is drained', 'north: nothing answers', 'celery@vm is silent']) {
     expect(polished(name)).toBe(name);
   }
   expect(polished('drained by ada.lovelace: fans')).toBe('Drained by ada.lovelace: fans');

@@ -1,8 +1,8 @@
 /** A sentence of the server as an English reader meets it: a capital first, but in a name; "8 GPUs" for `8 nvidia.com/gpu`. Pure. */
 
 const AMOUNT = /\b(\d+) [a-z0-9.-]+\/(gpu|npu|dcu|xpu|tpu|gaudi|neuron)\b/gi;
-/** An address, a host with its port or process, a field of a manifest, or a name with digits. */
-const A_NAME = /^[a-z]\S*[:./@_\d](?:\S|$|\s)/;
+/** An address, a host with its port or process, a field of a manifest, or a name with digits or dashes. */
+const A_NAME = /^[a-z]\S*[-:./@_\d](?:\S|$|\s)/;
 
 export function polished(text: string): string {
   const plain = text.replace(AMOUNT, (_, count: string, unit: string) => `${count} ${unit.toUpperCase()}${count === '1' ? '' : 's'}`);
