@@ -18,6 +18,7 @@ from deploy.bootstrap.problems import last_lines
 from deploy.supervisor import die_with_parent, processes
 
 STOP_S = 40.0
+GIT_S = 10.0
 ENOUGH_STARTS = 4
 
 
@@ -55,13 +56,14 @@ def state(home: Home) -> dict[str, Any]:
 
 
 def revision(checkout: Path = ROOT) -> str:
-    """The commit of the checkout; empty where it is none of git, or git is not there."""
+    """The commit of the checkout; empty where it is none of git, lies in the repository of another, or git is away."""
     try:
-        command = ["git", "-C", str(checkout), "rev-parse", "HEAD"]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError:
+        command = ["git", "-C", str(checkout), "rev-parse", "--show-toplevel", "HEAD"]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=GIT_S)
+    except (OSError, subprocess.TimeoutExpired):
         return ""
-    return answer.stdout.strip() if answer.returncode == 0 else ""
+    top, _, commit = answer.stdout.strip().partition("\n")
+    return commit if answer.returncode == 0 and Path(top).resolve() == checkout.resolve() else ""
 
 
 def other_revision(home: Home, here: str) -> str:

@@ -238,3 +238,11 @@ def test_a_second_up_names_what_runs_where_the_checkout_has_moved_on(tmp_path: P
     note = running.other_revision(home, "b" * 40)
     assert "aaaaaaaaaaaa" in note and "bbbbbbbbbbbb" in note and "manage.py down" in note
     assert running.revision(tmp_path) == "", "no checkout of git"
+
+
+def test_a_checkout_within_the_repository_of_something_else_has_no_commit_of_its_own(tmp_path: Path) -> None:
+    (inner := tmp_path / "convoy").mkdir()
+    who = ("-c", "user.name=ada", "-c", "user.email=ada@example.com")
+    for words in (["init", "-q"], [*who, "commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+    assert len(running.revision(tmp_path)) == 40 and running.revision(inner) == ""
