@@ -169,6 +169,8 @@ def exclude(
     labels_of(cluster, node)
     fault = Fault(f"by {by} {now.isoformat()}", now, ExclusionReason.OPERATOR, _message(why, by, drains))
     row, is_new = _locked_or_added(cluster, node, fault, now, None)
+    if is_new:
+        row.faults, row.fault_at = 0, now - APART  # maintenance is no fault, and hides none
     drains_on = row.drains and row.ended_at is None and not drains
     if drains_on:
         until = max(until, row.until)

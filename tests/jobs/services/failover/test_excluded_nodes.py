@@ -162,6 +162,16 @@ def test_a_node_that_fails_jobs_again_and_again_is_excluded_for_everyone_until_i
     assert node_exclusions.for_everyone() == {}
 
 
+def test_maintenance_is_no_fault_and_hides_none(north):
+    now = timezone.now()
+    node_exclusions.cordon(north, "bad", "", by="ada", now=now)
+    node_exclusions.include(north, "bad", by="ada", now=now + HOUR / 60)
+    faults = [Fault(f"job-{n}", now + n * HOUR + HOUR / 30, ExclusionReason.INFRASTRUCTURE, "lost") for n in range(3)]
+    for fault in faults:
+        node_exclusions.count(north, "bad", fault, fault.at)
+    assert NodeExclusion.objects.get().faults == 3
+
+
 def test_jobs_that_one_outage_of_a_node_takes_along_count_as_one_fault(north):
     now = timezone.now()
     for n in range(9):
