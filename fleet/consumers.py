@@ -11,6 +11,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -49,6 +50,9 @@ PLAIN = "convoy.v1"
 REFUSED, TOO_MANY, ENDED, TOO_LONG, AWAY = 4401, 4429, 4403, 1009, 1013
 MAX_FAILED_LOOKS = 10
 """Looks in a row without an answer of the database, after which a socket is closed: its user comes again."""
+
+_LOOKS = ThreadPoolExecutor(2, thread_name_prefix="rights-of-sockets")
+"""Threads of their own: while a thousand sockets are looked at, or the database is away, changes do not wait for it."""
 
 Change = dict[str, Any]
 _open: Counter[int] = Counter()
@@ -176,7 +180,8 @@ class ChangesConsumer(AsyncWebsocketConsumer):
 
     async def _who(self) -> Any:
         """The user now, with the namespaces this user may read now; None when the socket has to go."""
-        user, self.allowed = await database_sync_to_async(_user)(self.scope)
+        look = database_sync_to_async(_user, thread_sensitive=False, executor=_LOOKS)
+        user, self.allowed = await look(self.scope)
         return user
 
     def _subprotocol(self) -> str | None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from threading import Event
 
 import pytest
 from channels.db import database_sync_to_async
@@ -167,6 +168,25 @@ def test_it_hangs_up_on_a_revoked_token_after_the_database_was_away(port, admin,
             while heard(line)["type"] == "ping":
                 pass
     assert closed.value.rcvd.code == 4403
+
+
+def test_changes_do_not_wait_for_looks_at_rights(port, admin, monkeypatch):
+    monkeypatch.setattr(consumers, "LOOK_S", 0.1)
+    looking, goes_on, look = Event(), Event(), consumers._user
+
+    def slow(scope):
+        looking.set()
+        assert goes_on.wait(60)
+        return look(scope)
+
+    with listen(port, admin) as line:
+        monkeypatch.setattr(consumers, "_user", slow)
+        assert looking.wait(60)
+        change("llama")
+        while (told := heard(line)).get("type") == "ping":
+            pass
+        goes_on.set()
+    assert told["name"] == "llama"
 
 
 @pytest.mark.parametrize("error", [OperationalError("away"), ValueError("unforeseen")])
