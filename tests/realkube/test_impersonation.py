@@ -114,7 +114,7 @@ def through_the_proxy(user: Any, path: str) -> int:
 
     token = access.mint(user, "t", life=None, now=timezone.now())[1]
     path = "/apis/cluster.karmada.io/v1alpha1/clusters/north/proxy" + path
-    headers = [(b"authorization", f"Bearer {token}".encode()), (b"impersonate-user", b"system:admin")]
+    headers = [(b"authorization", f"Bearer {token}".encode())]
     scope = {
         "type": "http",
         "method": "GET",

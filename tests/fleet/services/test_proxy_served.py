@@ -68,7 +68,7 @@ def test_it_names_the_member_that_is_away_or_unknown(kubectl, ada, north):
 
 
 def test_it_hands_on_no_header_that_is_not_named(ada, listener):
-    sent = {"Impersonate-User": "root", "Cookie": "a=b", "X-Remote-User": "root", "Accept": "text/plain"}
+    sent = {"Cookie": "a=b", "X-Remote-User": "root", "Accept": "text/plain"}
     assert ask(ada, "recorded", "/version", sent)[0] == 200
     [heard] = listener.heard
     assert {key for key in heard if key.lower() not in ("host", "accept-encoding")} == {
@@ -83,13 +83,22 @@ def test_it_hands_on_no_header_that_is_not_named(ada, listener):
 def test_it_asks_in_the_name_of_the_caller_where_the_cluster_is_set_so(kubectl, listener, name):
     Cluster.objects.update(impersonation=True)
     person(name, (Grant.Role.EDITOR, "team"), (Grant.Role.VIEWER, ""))
-    sent = {"Impersonate-User": "system:admin", "Impersonate-Group": "system:masters", "Impersonate-Uid": "1"}
-    assert ask(through(kubectl.as_user(name)), "recorded", "/version", sent)[0] == 200
+    assert ask(through(kubectl.as_user(name)), "recorded", "/version")[0] == 200
     [heard] = listener.heard
     impersonated = [value.encode("latin-1").decode() for value in heard.get_all("Impersonate-User")]
     assert impersonated == [f"convoy:{name}"] and "Impersonate-Uid" not in heard
     assert heard.get_all("Impersonate-Group") == ["convoy:editor:team", "convoy:viewer", "system:authenticated"]
     assert heard.get_all("Authorization") == ["Bearer of-the-fleet"] and heard.get_all("User-Agent") == ["convoy"]
+
+
+@pytest.mark.parametrize(
+    "sent", [{"Impersonate-User": "system:admin"}, {"Impersonate-Group": "system:masters"}, {"Impersonate-Uid": "1"}]
+)
+@pytest.mark.parametrize("is_set", [True, False])
+def test_it_asks_in_no_name_that_the_caller_chooses(ada, listener, is_set, sent):
+    Cluster.objects.update(impersonation=is_set)
+    code, told = ask(ada, "recorded", "/version", sent)
+    assert code == 403 and "impersonation is not supported" in told["message"] and not listener.heard
 
 
 def test_the_groups_are_those_of_now_and_the_product_itself_is_no_person(listener):
