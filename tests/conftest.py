@@ -21,7 +21,7 @@ from fleet.limits.buckets import Buckets
 from fleet.models import Cluster, Grant
 from fleet.services.auditing import audit, refusal_counts
 from quotas.services import past_trees
-from tests.support import emptying, examples, template
+from tests.support import emptying, examples, parsing, template
 from tests.support.fixtures import resting_worker
 from tests.support.kept import pytest_runtest_teardown
 from tests.support.people import client_of, person
@@ -29,6 +29,7 @@ from tests.support.pure import pytest_runtest_setup
 
 __all__ = ["pytest_runtest_setup", "pytest_runtest_teardown", "resting_worker"]
 examples.load()
+parsing.protect()
 
 
 def pytest_collection_finish() -> None:

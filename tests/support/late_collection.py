@@ -5,12 +5,12 @@ bytecode is kept yet. Here a file is collected by its name alone, as one placeho
 place of that. A run that names or selects single tests is collected in the usual way.
 """
 
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.support.parsing import uninterrupted
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,27 +48,13 @@ class Placeholder(pytest.Item):
         module = self.parent
         assert isinstance(module, LateModule)
         module.is_awake = True
-        with without_garbage_collection():
+        with uninterrupted():
             items = list(self.session.genitems(module))
         self.config.hook.pytest_collection_modifyitems(session=self.session, config=self.config, items=items)
         return items
 
     def runtest(self) -> None:
         raise NotImplementedError("its tests run in its place")
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """For parsing while threads of earlier tests run.
-
-    A finalizer in the middle of it lets another thread parse, as a traceback that is logged does, and CPython up to 3.11.7
-    then takes the depth of the one for that of the other: a SystemError (gh-106905).
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 class LateCollection:
