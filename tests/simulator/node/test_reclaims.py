@@ -38,7 +38,8 @@ def test_a_pod_that_trains_saves_on_sigterm_and_the_others_go_on_from_there(tmp_
     notes = {"step_seconds": "1", "save_seconds": "20"}
     with member(tmp_path / "north") as made, calling(made) as client:
         submit(client, pytorch_job(gpus=1, workers=2, **notes))
-        expect(client, "llama", "Running")
+        expect(client, "llama", "Running")  # as soon as its master does
+        until(lambda: set(phases(client).values()) == {"Running"})
         path = PODS.path("default", "llama-worker-1")
         client.merge_patch(path, {"metadata": {"finalizers": ["example.com/looked-at"]}})
         client.delete(path, grace_s=30)
