@@ -14,9 +14,7 @@ urlpatterns = [
     path("signin/<str:text>/", sign_in_by_link, name="signin"),
     path("oidc/signin/", oidc.begin, name="oidc-signin"),
     path("oidc/callback/", oidc.come_back),
-    path("livez", probes.livez),
     path("readyz", probes.readyz),
-    path("healthz", probes.livez),
     path("metrics", metrics),
     re_path(r"^(?!api/|admin/|static/|ws/|assets/)[^.]*$", console.page, name="console"),
 ]

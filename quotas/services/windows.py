@@ -25,7 +25,7 @@ from quotas.services.trees import change
 def review(now: datetime) -> int:
     """Brings the queues up to date of which a window has opened or closed; returns how many changed.
 
-    Shortly after a step of the clock forward the former time counts: who borrowed what a window promises is stopped.
+    Shortly after a step of the clock forward the former time counts: jobs that borrow what a window promises are stopped.
     """
     row = queries.tree_row()
     tree = queries.parse_row(row) if row else None

@@ -1,4 +1,4 @@
-"""Is this process alive, is the product ready, and its numbers: for supervisors, load balancers and Prometheus."""
+"""Whether the product is ready, and its numbers: for load balancers and Prometheus. Liveness is answered in `liveness`."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -21,12 +21,6 @@ FRESH = timedelta(seconds=30)
 ROLES = ("worker", "beat", "watcher")
 _SHOWN = 5
 Check = dict[str, Any]
-
-
-@require_safe
-def livez(request: HttpRequest) -> HttpResponse:
-    """This process answers; nothing else is asked."""
-    return JsonResponse({"status": "ok"})
 
 
 @require_safe

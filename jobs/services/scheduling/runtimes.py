@@ -82,7 +82,7 @@ def _learn(
     started_at: datetime | None,
     finished_at: datetime | None,
 ) -> None:
-    """Of a run that ended later than ``now``, while the clock was ahead, only if it began there is known how long it took."""
+    """Learns one run. Of one that ended after ``now``, while the clock was ahead, the length counts only if it began there too."""
     if not started_at or not finished_at:
         return
     ended, took = min(finished_at, now), finished_at - started_at

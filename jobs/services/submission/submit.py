@@ -162,8 +162,7 @@ def _parse_document(document: Mapping[str, Any], references: References) -> tupl
     api_version, kind = str(document.get("apiVersion") or ""), str(document.get("kind") or "")
     faults = _head_faults(document, cluster_wide=kind in _CLUSTER_WIDE)
     manifest, warnings = _cleaned(document, cluster_wide=kind in _CLUSTER_WIDE)
-    job_kind = registry.find(api_version, kind)
-    if job_kind is not None:
+    if (job_kind := registry.find(api_version, kind)) is not None:
         manifest = job_kind.without_filled_in(manifest)
         references.resolve(job_kind, manifest)
         reading = references.count_devices(job_kind, manifest, job_kind.read(manifest))

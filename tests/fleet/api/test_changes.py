@@ -183,10 +183,10 @@ def test_changes_do_not_wait_for_looks_at_rights(port, admin, monkeypatch):
         monkeypatch.setattr(consumers, "_user", slow)
         assert looking.wait(60)
         change("llama")
-        while (told := heard(line)).get("type") == "ping":
+        while (received := heard(line)).get("type") == "ping":
             pass
         goes_on.set()
-    assert told["name"] == "llama"
+    assert received["name"] == "llama"
 
 
 @pytest.mark.parametrize("error", [OperationalError("away"), ValueError("unforeseen")])
