@@ -82,7 +82,7 @@ def _learn(
     started_at: datetime | None,
     finished_at: datetime | None,
 ) -> None:
-    """Learns one run. Of one that ended after ``now``, while the clock was ahead, the length counts only if it began there too."""
+    """Learns one run. Of one that ended after ``now``, while the clock was ahead, its length counts only if it began there."""
     if not started_at or not finished_at:
         return
     ended, took = min(finished_at, now), finished_at - started_at
