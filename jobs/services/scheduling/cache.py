@@ -33,6 +33,7 @@ from jobs.events import CLAIM_LOCATION, WORK
 from jobs.kinds import registry
 from jobs.models import Job
 from jobs.services.scheduling import known_ends, plan_failures, runtimes
+from jobs.services.scheduling.demand import entitlements
 from jobs.services.scheduling.preemption_candidates import PreemptionCandidates
 from jobs.snapshot_rows import capacity_hold_of, charge_of
 from jobs.snapshot_running import load_parts
@@ -96,7 +97,7 @@ class SchedulerCache:
         self.takes_back_excess = False
         """Whether some node of the quota tree evicts what is above its max."""
         self.has_stale_entitlements = False
-        """Whether the quota leaf of some job may have been resolved under a tree that is no longer in force."""
+        """Whether a job whose quota leaf was resolved under a former tree was left out."""
         self._set_aside: dict[int, datetime] = {}
         """Jobs whose placement could not be planned or stored -> until when they are left out."""
         self._now = datetime.min.replace(tzinfo=UTC)
@@ -236,7 +237,8 @@ class SchedulerCache:
         if quota:
             scheduler.evicting = {each.job_id: each for each in snapshot.load_runners(snapshot.leaving_jobs(), quota)}
             scheduler.evicted = {each.job_id: each for each in snapshot.load_runners(snapshot.left_jobs(), quota)}
-        self._last, self._loaded_at, self.has_stale_entitlements = last, now, True
+        self._last, self._loaded_at = last, now
+        self.has_stale_entitlements = entitlements.has_stale(self._tree)
         self._own_versions.clear()  # versions of a journal that may be another one now, such as that of a restored database
         self._failures_at = datetime.min.replace(tzinfo=now.tzinfo)
 

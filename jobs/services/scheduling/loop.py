@@ -205,10 +205,11 @@ def _running_gangs(scheduler: Scheduler) -> Sequence[AdmittedGang]:
 def _refreshed(cache: SchedulerCache, now: datetime) -> Scheduler:
     dependencies.settle(now)
     scheduler = cache.refresh(now)
-    if cache.has_stale_entitlements and entitlements.refit_stale():
+    # The tree may change again, or a job be submitted under the former one, while leaves are resolved.
+    while cache.has_stale_entitlements:
+        entitlements.refit_stale()
         cache.invalidate()
         scheduler = cache.refresh(now)
-    cache.has_stale_entitlements = False
     return scheduler
 
 

@@ -67,14 +67,14 @@ def _outside(job: Job, tree: Tree | None) -> list[str]:
 FILLED = ("leaf", "leaf_fault", "preemptible", "tree_version")
 
 
-def refit_stale() -> int:
-    """Resolves again the leaf of jobs resolved under another tree than the one in force; returns their number."""
-    version = snapshot.tree_version()
-    return _refit_stale() if _live().exclude(tree_version=version).exists() else 0
+def has_stale(version: int) -> bool:
+    """Whether the leaf of some job was resolved under another tree than the one of this version."""
+    return _live().exclude(tree_version=version).exists()
 
 
 @transaction.atomic
-def _refit_stale() -> int:
+def refit_stale() -> int:
+    """Resolves again the leaf of jobs resolved under another tree than the one in force; returns their number."""
     tree, version = snapshot.tree_in_force()
     stale = _live().exclude(tree_version=version)
     _refit(list(stale.values(*_COLUMNS)), tree)

@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from fleet.errors import Conflict
 from jobs.models import Job
+from jobs.services.scheduling.demand import entitlements
 from quotas.models import Queue, QuotaTree
 from quotas.services import queues, trees
 from tests.quotas.core.builders import manifest, quota
@@ -99,6 +100,31 @@ def test_it_reads_those_again_who_were_submitted_under_another_tree(running):
     Job.objects.filter(name="late").update(leaf="root/gone", tree_version=0)
     books.cycle()
     assert books.job("late").leaf == "root/a" and books.job("late").state == Job.State.PLACED
+
+
+def test_it_reads_all_again_when_the_tree_changes_once_more_meanwhile(running, monkeypatch):
+    edits, refit = [5], entitlements.refit_stale
+
+    def edited_after() -> int:
+        done = refit()
+        if edits:
+            apply_tree(team("a", 0, edits.pop(), namespaces=["default"]))
+        return done
+
+    apply_tree(team("a", 0, 3, namespaces=["default"]))
+    books.apply(pytorch_job("late", workers=1))
+    monkeypatch.setattr(entitlements, "refit_stale", edited_after)
+    books.cycle()
+    assert not edits and books.job("late").state == Job.State.PLACED
+
+
+def test_it_knows_a_job_that_another_process_has_read_again(running, monkeypatch):
+    refit = entitlements.refit_stale
+    books.apply(pytorch_job("late"))
+    Job.objects.filter(name="late").update(leaf="root/gone", tree_version=0)
+    monkeypatch.setattr(entitlements, "refit_stale", lambda: refit() and refit())
+    books.cycle()
+    assert books.job("late").state == Job.State.PLACED
 
 
 def test_it_takes_no_job_into_a_queue_that_drains(running):
