@@ -24,6 +24,7 @@ from quotas.core.trees import amounts
 from quotas.core.trees.attributes import OUTSIDE_JOBS
 from quotas.core.trees.flavors import GPU, Flavors
 from quotas.core.trees.tree import ExcessPolicy, OutsideJobs, Tree
+from quotas.models import QuotaTree
 
 Sees = Callable[[str], bool]
 """Whether the author of a change may read a namespace."""
@@ -75,10 +76,16 @@ def has_stale(version: int) -> bool:
 @transaction.atomic
 def refit_stale() -> int:
     """Resolves again the leaf of jobs resolved under another tree than the one in force; returns their number."""
+    # Locked before they are read: a tree that is edited waits, and no label changes below what is written.
+    list(QuotaTree.objects.select_for_update(no_key=True).values_list("pk"))
     tree, version = snapshot.tree_in_force()
-    stale = _live().exclude(tree_version=version)
-    _refit(list(stale.values(*_COLUMNS)), tree)
-    return stale.update(tree_version=version)
+    stale = lock_jobs(_live().exclude(tree_version=version))
+    # These and no others: a job submitted meanwhile under the former tree stays stale.
+    for start in range(0, len(stale), _CHUNK):
+        chunk = Job.objects.filter(pk__in=stale[start : start + _CHUNK])
+        _refit(list(chunk.order_by("pk").values(*_COLUMNS)), tree)
+        chunk.update(tree_version=version)
+    return len(stale)
 
 
 def tree_changing(before: Tree | None, after: Tree | None, sees: Sees) -> str:
