@@ -57,7 +57,8 @@ class Inbox:
     def written_until(self) -> float:
         """Everything delivered before this moment of the monotonic clock is in rows."""
         now = time.monotonic()
-        return now if self._idle.is_set() and not self._waiting else self._until
+        # In this order: a writer is asked for before it takes what waits.
+        return now if not self._waiting and self._idle.is_set() else self._until
 
     async def put(self, delivery: Delivery) -> None:
         while len(self._waiting) >= _BACKLOG:
