@@ -44,6 +44,8 @@ class WatchManager:
         self._owned: leases.Epochs = {}
         self._not_before: dict[int, float] = {}
         self._version = -1
+        self._has_changed = False
+        """Whether clusters or leases may have changed since the watches were last compared with them."""
         self._beat_at = self._resynced_at = datetime.min.replace(tzinfo=UTC)
 
     def run(self) -> None:
@@ -67,12 +69,14 @@ class WatchManager:
             # Before the leases are balanced: only a watcher with a recent heartbeat counts as live and gets a share.
             processes.beat(leases.ROLE, now, self.instance)
             self._beat_at = now
-        changed, crashed = self._clusters_changed(), self._crashed()
-        if beats or changed or crashed:
-            changed |= self._rebalance(now)
-        if changed or crashed or abs(now - self._resynced_at) >= self.resync_every:
+        crashed = self._crashed()
+        # Kept until it was followed: the database may go away before that.
+        self._has_changed |= self._clusters_changed()
+        if beats or self._has_changed or crashed:
+            self._has_changed |= self._rebalance(now)
+        if self._has_changed or crashed or abs(now - self._resynced_at) >= self.resync_every:
             self._resync()
-            self._resynced_at = now
+            self._has_changed, self._resynced_at = False, now
         if beats:
             self._confirm(now)
 

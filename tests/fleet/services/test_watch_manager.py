@@ -5,11 +5,11 @@ import threading
 import uuid
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from fleet import metrics
-from fleet.changes import signals
+from fleet.changes import events, journal, signals
 from fleet.core.members import marks
 from fleet.db import clock
 from fleet.kube.resources import NODES, PYTORCH_JOBS, Resource
@@ -241,6 +241,25 @@ def test_it_starts_and_waits_while_the_database_does_not_answer(monkeypatch):
     monkeypatch.setattr(WatchManager, "tick_s", 0.0)
     WatchManager(stop, random.Random(0)).run()
     assert len(tries) >= 3
+
+
+def test_a_change_is_not_forgotten_when_the_database_goes_away_before_it_is_followed(monkeypatch):
+    manager, resyncs, rebalance = WatchManager(threading.Event(), random.Random(0)), [], WatchManager._rebalance
+    monkeypatch.setattr(WatchManager, "_resync", lambda _: resyncs.append(len(resyncs)))
+    manager.tick(clock.now())
+
+    def away(_, now):
+        monkeypatch.setattr(WatchManager, "_rebalance", rebalance)
+        raise OperationalError("the server is away")
+
+    announced = journal.Change("Cluster", "", "north", "uid", journal.Action.MODIFIED)
+    with transaction.atomic():
+        events.announce([announced], clock.now())
+    monkeypatch.setattr(WatchManager, "_rebalance", away)
+    with pytest.raises(OperationalError):
+        manager.tick(clock.now())
+    manager.tick(clock.now())
+    assert resyncs == [0, 1]
 
 
 @pytest.fixture
