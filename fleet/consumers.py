@@ -64,7 +64,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
     user: Any = None
     allowed: frozenset[str] | None = frozenset()
     settled = 0
-    """Version up to which everything has certainly been sent: the newest one when it joined, or at the last heartbeat."""
+    """Version up to which everything has certainly been sent: the newest one before it was accepted, or at a heartbeat."""
 
     async def connect(self) -> None:
         try:
@@ -74,6 +74,10 @@ class ChangesConsumer(AsyncWebsocketConsumer):
 
     async def _connect(self) -> None:
         user = await self._who()
+        if user is not None:
+            # Read before it is accepted: of all that is committed from here on the client hears, though perhaps after the
+            # first heartbeat, so that what it reads once it is accepted stays true.
+            self.settled = await database_sync_to_async(journal.head)()
         # Accepted before it is refused: a browser never learns why a handshake failed, but it sees a close code.
         await self.accept(subprotocol=self._subprotocol())
         if user is None:
@@ -93,8 +97,6 @@ class ChangesConsumer(AsyncWebsocketConsumer):
 
     async def _join(self) -> None:
         await take_seat_again()
-        # Read before it joins: what is committed from here on is sent, though perhaps after the first heartbeat.
-        self.settled = await database_sync_to_async(journal.head)()
         await self.follower.add(self)
         try:
             await self._resume()
@@ -162,9 +164,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
 
     async def _resume(self) -> None:
         since = _since(self.scope)
-        if since is None:
-            return
-        missed = await database_sync_to_async(_missed)(since)
+        missed = await database_sync_to_async(_missed)(self.settled if since is None else since)
         leave_seat()  # from here on it waits for its client alone
         try:
             async with asyncio.timeout(RESUME_S):
@@ -225,7 +225,7 @@ class Tailer(Follower):
     async def _follow(self, version: int) -> None:
         while True:
             await asyncio.sleep(FOLLOW_S)
-            with contextlib.suppress(DatabaseError):
+            with contextlib.suppress(DatabaseError, InterfaceError):
                 entries = await database_sync_to_async(journal.after)(version)
                 if entries:
                     version = entries[-1].version
@@ -293,12 +293,15 @@ def _since(scope: Mapping[str, Any]) -> int | None:
 def _missed(since: int) -> list[Change] | None:
     """None when it is too much, too long ago, or from another life of the database.
 
-    Read at one moment: of a journal that is compacted meanwhile the beginning would be missing unnoticed.
+    Read at one moment: of a journal that is compacted meanwhile the beginning would be missing unnoticed. What writes still is
+    not waited for, as the socket has joined and hears of it; what is newer than that, and committed, was sent before it joined.
     """
     with repeatable_read():
-        if not journal.floor() <= since <= journal.tip():
+        tip = journal.tip()
+        if not journal.floor() <= since <= tip:
             return None
-        changes = journal.after(since, RESUME_LIMIT + 1)
+        with journal.read_until(tip):
+            changes = journal.after(since, RESUME_LIMIT + 1)
     return None if len(changes) > RESUME_LIMIT else [_as_change(entry) for entry in changes]
 
 

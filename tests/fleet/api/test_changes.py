@@ -6,7 +6,7 @@ from threading import Event
 
 import pytest
 from channels.db import database_sync_to_async
-from django.db import OperationalError, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -18,7 +18,7 @@ from fleet.core.security.token_scopes import Scope
 from fleet.limits.settings import Limits
 from fleet.models import Token
 from fleet.services.authorization import access
-from tests.support.between import after_each_look_at
+from tests.support.between import after_each_look_at, elsewhere
 from tests.support.web import served
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -267,7 +267,47 @@ def test_it_does_not_call_settled_what_it_has_not_sent(port, admin, monkeypatch)
         origin=f"http://127.0.0.1:{port}",
         additional_headers={"Authorization": f"Bearer {token_of(admin)}"},
     ) as line:
-        assert 0 < heard(line)["version"] < slow.version
+        while (received := heard(line)).get("type") != "ping":
+            pass
+        assert 0 < received["version"] < slow.version
+
+
+@pytest.mark.parametrize("query", ["", "?since={}"])
+def test_it_sends_what_changes_while_it_joins(port, admin, monkeypatch, query):
+    slow = Slow()
+    query = query.format(change("old"))
+    monkeypatch.setattr(consumers.ChangesConsumer, "_follow", lambda _: slow)
+    with connect(
+        f"ws://127.0.0.1:{port}/ws/changes/{query}",
+        origin=f"http://127.0.0.1:{port}",
+        additional_headers={"Authorization": f"Bearer {token_of(admin)}"},
+    ) as line:
+        assert heard(line)["version"] == slow.version
+
+
+def test_its_follower_survives_a_connection_that_was_closed(port, admin, monkeypatch):
+    monkeypatch.setattr(consumers.ChangesConsumer, "_follow", lambda _: consumers._tailer())
+    away = Away(journal.after, InterfaceError("the connection is closed"), after=0, times=1)
+    monkeypatch.setattr(consumers.journal, "after", away)
+    monkeypatch.setattr(consumers, "_missed", lambda since: [])
+    with listen(port, admin) as line:
+        change("llama")
+        assert heard(line)["name"] == "llama" and away.left == 0
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="on SQLite one transaction writes at a time")
+def test_it_misses_nothing_that_was_sent_before_it_joined_and_is_newer_than_what_is_written_still(db):
+    since, version = change("a"), []
+    with transaction.atomic():
+        events.announce([journal.Change("Job", "vision", "slow", "uid", journal.Action.MODIFIED)], timezone.now())
+        elsewhere(lambda: version.append(change("b")))
+
+        def read() -> None:
+            version.append(consumers._missed(since))
+
+        elsewhere(read)
+    newest, missed = version
+    assert [(each["name"], each["version"]) for each in missed] == [("b", newest)]
 
 
 def test_it_misses_nothing_of_a_journal_that_is_compacted_while_it_resumes(db):
