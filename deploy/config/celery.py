@@ -55,9 +55,10 @@ def _say_so_at_once(**_: object) -> None:
     app.send_task("fleet.beat")
 
 
+@beat_init.connect
 @worker_ready.connect
 def _look_no_more_at_code(**_: object) -> None:
-    gc_tuning.shorten()
+    gc_tuning.shorten()  # an interpreter that ends looks at everything as well, time and again
 
 
 @beat_init.connect

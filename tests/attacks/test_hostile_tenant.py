@@ -261,7 +261,7 @@ def test_nothing_of_another_team_is_reached_by_the_command_line(live_server: Any
     for words in (
         f"describe pytorchjob {job} -n {THEIRS[0]}", f"suspend {job} -n {THEIRS[0]}", f"logs {job} -n {THEIRS[0]}",
         f"explain {job} -n {THEIRS[0]}", f"delete pytorchjob {job} -n {THEIRS[0]}", "cluster cordon north",
-        "cluster impersonate north --off", "cluster detach north", f"apply -f {tmp_path}/theirs.yaml", "user list",
+        "cluster impersonate north --off", "cluster detach north --yes", f"apply -f {tmp_path}/theirs.yaml", "user list",
         "audit list",
         "rotate-keys",
     ):  # fmt: skip

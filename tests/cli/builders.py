@@ -1,6 +1,7 @@
 """What a server answers the command line, and the command line as a person runs it."""
 
 import os
+import pty
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -63,6 +64,16 @@ class Convoy:
             input=stdin, capture_output=True, text=True, env=self.env | env, cwd=self.home, timeout=180,
         )  # fmt: skip
         return Said(done.returncode, done.stdout, done.stderr)
+
+    def on_a_terminal(self, typed: bytes, *words: str) -> tuple[int, bytes]:
+        """How it ends, and what it says beside its result, when a person types this."""
+        person, terminal = pty.openpty()
+        os.write(person, typed)
+        command = self.command(*words)
+        done = subprocess.run(command, stdin=terminal, capture_output=True, env=self.env, cwd=self.home, timeout=180)
+        os.close(person)
+        os.close(terminal)
+        return done.returncode, done.stderr
 
     def command(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "frontend.cli.main", *words]

@@ -1,9 +1,6 @@
 """``convoy cluster drain``: what would have to move is told first, a person is asked, and only then anything is drained."""
 
 import json
-import os
-import pty
-import subprocess
 
 import pytest
 
@@ -22,17 +19,6 @@ def drained(server) -> bool:
     return any(each.path.endswith("/clusters/north/drain/") for each in server.seen)
 
 
-def on_a_terminal(convoy, typed: bytes) -> tuple[int, bytes]:
-    """How it ends, and what it says beside its result, when a person types this."""
-    person, terminal = pty.openpty()
-    os.write(person, typed)
-    words = convoy.command("cluster", "drain", "north")
-    done = subprocess.run(words, stdin=terminal, capture_output=True, env=convoy.env, cwd=convoy.home, timeout=180)
-    os.close(person)
-    os.close(terminal)
-    return done.returncode, done.stderr
-
-
 def test_it_tells_who_has_to_move_then_drains_and_says_what_to_watch(server, convoy, north):
     said = convoy("cluster", "drain", "north")
     assert [each.path for each in server.seen] == ["/api/v1/whatif/", "/api/v1/clusters/north/drain/"]
@@ -48,7 +34,7 @@ def test_it_only_tells_when_it_is_a_dry_run(server, convoy, north):
 
 @pytest.mark.parametrize(("typed", "code"), [(b"y\n", 0), (b"n\n", 1), (b"\n", 1)])
 def test_it_asks_a_person_first(server, convoy, north, typed, code):
-    ended, told = on_a_terminal(convoy, typed)
+    ended, told = convoy.on_a_terminal(typed, "cluster", "drain", "north")
     assert ended == code and b"Drain north?" in told
     assert drained(server) == (code == 0)
 

@@ -266,9 +266,14 @@ def detach(
     context: typer.Context,
     name: Name,
     force: Annotated[bool, typer.Option("--force", help="Detach it even if it has jobs.")] = False,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation; scripts need it.")] = False,
 ) -> None:
     """Remove a cluster from the fleet."""
     run = session.session_of(context)
+    if not yes and not sys.stdin.isatty():
+        raise usage(f"{name} was not detached: nobody can be asked", "add --yes where no terminal is")
+    if not yes and not typer.confirm(f"Detach {name}?", err=True):
+        raise Problem(f"{name} was not detached")
     run.api.delete(at("clusters", name), {"force": "true"} if force else None)
     run.screen.line(f"cluster/{name} detached")
 
