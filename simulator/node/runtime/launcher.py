@@ -5,7 +5,7 @@ mount, PID, IPC, host name, and the network that it is handed): it sees its own 
 processes and that network; it has no privileges and can gain none. Its limit of processes is its own as well, for the kernel
 counts them for each user namespace. The simulator holds the other end of standard input; when it
 dies, however it dies, everything the command started is killed. Leaves with the command's exit code (128 + signal when
-killed), or with 125 when the isolation cannot be had: then the command is not run.
+killed), or with 125 when the isolation cannot be had: then the command is not run. SIGTERM is the command's alone.
 
 ``launcher.py enter FD`` reads a `Spec` from the descriptor and runs its command in the namespaces of a pod that runs;
 ``launcher.py connect FD PORT NAMESPACE ...`` sends a connection to a port on the loopback of a pod over the Unix socket FD.
@@ -205,7 +205,7 @@ def be_init(spec: Spec, alive: int, asked: int) -> int:
         return FAILED
     if not child:
         os._exit(become(spec))
-    signal.signal(signal.SIGTERM, lambda *_: end_all())
+    signal.signal(signal.SIGTERM, lambda *_: ask_to_end(child))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     while True:
         pid, status = os.wait()
@@ -224,9 +224,16 @@ def enter_own_user_namespace(alive: int, asked: int) -> bool:
     return not select.select([alive], [], [], 0)[0]
 
 
-def end_all() -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(-1, signal.SIGTERM)
+def ask_to_end(command: int) -> None:
+    """SIGTERM as a container gets it: its first process alone, and not if that has no handler, for then PID 1 ignores it."""
+    with contextlib.suppress(OSError):
+        if handles_sigterm(Path(f"/proc/{command}/status").read_text()):
+            os.kill(command, signal.SIGTERM)
+
+
+def handles_sigterm(status: str) -> bool:
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
 def build_root(spec: Spec) -> None:

@@ -48,7 +48,7 @@ def running(home: Path) -> Iterator[Process]:
     process = Process(prepare(pod(script, "u1"), member, fetch, Ports(), restart=0), isolation)
     eventually(lambda: "up" in process.launch.log.read_text(), 30)
     yield process
-    process.terminate()
+    process.kill()
     process.wait()
 
 
@@ -77,7 +77,7 @@ def test_it_is_the_first_to_go_when_memory_runs_out(running: Process) -> None:
 
 def test_it_ends_with_the_pod(running: Process) -> None:
     entered = entering.enter(running, ["sleep", "600"], stdin=False, tty=False)
-    running.terminate()
+    running.kill()
     running.wait()
     assert entered.process.wait(60) != 0
     for descriptor in (entered.stdout, entered.stderr):

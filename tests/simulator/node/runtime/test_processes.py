@@ -132,6 +132,27 @@ def test_it_terminates_politely(tmp_path: Path) -> None:
     assert process.wait() == 5
 
 
+def test_only_the_first_process_of_a_container_is_asked_to_end(tmp_path: Path) -> None:
+    """Its child would end as well, if it were asked; the rest is killed when the first has ended."""
+    child = "trap 'echo child asked' TERM; while :; do sleep 0.05; done"
+    first = f"trap 'echo asked; sleep 0.3; exit 4' TERM; sh -c \"{child}\" & echo up; while :; do sleep 0.05; done"
+    made = launch(tmp_path, ["sh", "-c", first])
+    process = Process(made, ISOLATION)
+    until(lambda: made.log.read_text() == "up\n")
+    process.terminate()
+    assert process.wait() == 4
+    assert made.log.read_text() == "up\nasked\n"
+
+
+def test_a_first_process_without_a_handler_ignores_it_as_in_a_container(tmp_path: Path) -> None:
+    made = launch(tmp_path, ["sh", "-c", "echo up; while [ ! -e go ]; do sleep 0.05; done; echo worked on"])
+    process = Process(made, ISOLATION)
+    until(lambda: made.log.read_text() == "up\n")
+    process.terminate()
+    (made.work / "go").touch()
+    assert (process.wait(), made.log.read_text()) == (0, "up\nworked on\n")
+
+
 def test_it_leaves_nothing_behind_when_the_simulator_is_killed(tmp_path: Path) -> None:
     simulator = f"""
 from pathlib import Path
