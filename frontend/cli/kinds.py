@@ -121,8 +121,10 @@ def _gpus_free(item: Item, now: datetime) -> str:
 
 
 def _pod_status(item: Item, now: datetime) -> str:
-    since = item.get("stale_since")
-    return f"{item.get('phase') or human.NONE}" + (f" ({human.age(since, now)} ago)" if since else "")
+    since, word = item.get("stale_since"), item.get("reason")
+    if not word or word == "Unschedulable":  # which is Pending for kubectl
+        word = item.get("phase") or human.NONE
+    return f"{word}" + (f" ({human.age(since, now)} ago)" if since else "")
 
 
 def _now(item: Item, amount: object) -> object:

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from fleet.core import node_problems, units
-from fleet.core.members import marks, pod_details, pod_state
+from fleet.core.members import marks, pod_details, pod_reasons, pod_state
 from fleet.kube import names
 from fleet.kube.quantities import QuantityError
 
@@ -215,7 +215,7 @@ def _own(mark: Mark, manifest: Manifest, role_of: RoleReader) -> OwnPod:
     owner = next((o.get("kind", "") for o in meta.get("ownerReferences") or [] if o.get("controller")), "")
     role, index = role_of(owner, labels)
     containers = status.get("containerStatuses") or []
-    reason, message = _why(status, containers)
+    reason, message = pod_reasons.why(spec, status)
     return OwnPod(
         mark=mark,
         uid=meta.get("uid", ""),
@@ -225,8 +225,8 @@ def _own(mark: Mark, manifest: Manifest, role_of: RoleReader) -> OwnPod:
         ready_containers=sum(1 for c in containers if c.get("ready")),
         containers=len(spec.get("containers") or []),
         restarts=max(sum(c.get("restartCount") or 0 for c in containers), 0),
-        reason=str(reason)[:128],
-        message=str(message)[:1000],
+        reason=reason[:128],
+        message=message[:1000],
         created_at=_time(meta.get("creationTimestamp")) or _LONG_AGO,
         started_at=_time(status.get("startTime")),
         exit_code=_exit_code(containers),
@@ -257,23 +257,6 @@ def _running_since(containers: list[dict[str, Any]]) -> datetime | None:
     starts = [_time(((each.get("state") or {}).get("running") or {}).get("startedAt")) for each in containers]
     known = [start for start in starts if start]
     return max(known) if known and len(known) == len(starts) else None
-
-
-def _why(status: Manifest, containers: list[dict[str, Any]]) -> tuple[str, str]:
-    """The most specific reason: the pod's own, then a container that waits or died, then why it is not scheduled."""
-    if status.get("reason"):
-        return status["reason"], status.get("message") or ""
-    for container in containers:
-        state = container.get("state") or {}
-        for kind in ("waiting", "terminated"):
-            detail = state.get(kind) or {}
-            if detail.get("reason") not in (None, "", "Completed", "ContainerCreating", "PodInitializing"):
-                code = f"exit code {detail['exitCode']}" if "exitCode" in detail else ""
-                return detail["reason"], detail.get("message") or code
-    for condition in status.get("conditions") or []:
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return condition.get("reason") or "", condition.get("message") or ""
-    return "", ""
 
 
 def _request(spec: Manifest) -> Amounts:

@@ -65,6 +65,7 @@ def _container(spec: Manifest, status: Manifest) -> Object:
         "name": text(spec.get("name")),
         "image": text(spec.get("image")),
         "resources": dict(_resources(mapping(spec.get("resources")))),
+        "restartPolicy": text(spec.get("restartPolicy")),
         "ready": status.get("ready") is True,
         "restartCount": number(status.get("restartCount")),
         "state": _state(status.get("state")),

@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 
 from fleet.changes import journal
 from fleet.changes.journal import Entry
-from fleet.core.members import hub_names, pod_details
+from fleet.core.members import hub_names, pod_details, pod_reasons
 from fleet.kube.discovery import Served
 from fleet.kube.requests.status import KubeError
 from fleet.kube.resources import PODS
@@ -25,6 +25,7 @@ _ENDED_AT = "convoy.dev/ended-at"
 """On a pod that is gone from its cluster, and is shown as it was last."""
 _PHASE, _NODE = "status.phase", "spec.nodeName"
 _JOBS = "pods belong to their job and are read only at the fleet"
+_GATED = "SchedulingGated"
 _IN_CLUSTER = "`kubectl amc delete pod NAME -m CLUSTER`"
 
 
@@ -135,7 +136,10 @@ def _spec(row: Pod, containers: list[Object], details: Object) -> Object:
 
 
 def _container(kept: Object) -> Object:
-    return {"name": kept.get("name", ""), **_known({part: kept.get(part) for part in ("image", "resources")})}
+    return {
+        "name": kept.get("name", ""),
+        **_known({part: kept.get(part) for part in ("image", "resources", "restartPolicy")}),
+    }
 
 
 def _status(row: Pod, containers: list[Object], details: Object) -> Object:
@@ -156,6 +160,8 @@ def _status(row: Pod, containers: list[Object], details: Object) -> Object:
 
 def _is_own_reason(row: Pod, containers: list[Object]) -> bool:
     """Whether the reason is one of the pod as a whole; else a container or the condition PodScheduled has it."""
+    if pod_reasons.is_of_init_containers(row.reason):
+        return False
     states = (state for each in containers for state in (each.get("state") or {}).values())
     return bool(row.node) and all(state.get("reason") != row.reason for state in states)
 
@@ -211,10 +217,15 @@ def _ready(shown: Object) -> str:
     return f"{sum(each['ready'] for each in _statuses(shown))}/{len(containers)}"
 
 
+def _gated(status: Object) -> str:
+    reasons = [str(each.get("reason") or "") for each in status.get("conditions") or []]
+    return _GATED if _GATED in reasons else ""
+
+
 def _status_word(shown: Object) -> str:
     """As kubectl words it: the reason of a container that waits or has ended, else the pod's, else its phase."""
     status = shown.get("status") or {}
-    word = status.get("reason") or status.get("phase") or "Unknown"
+    word = status.get("reason") or _gated(status) or status.get("phase") or "Unknown"
     for each in _statuses(shown):
         state = each["state"].get("waiting") or each["state"].get("terminated") or {}
         word = state.get("reason") or word

@@ -177,6 +177,18 @@ def _pods(run: Session, item: Item) -> None:
             run.screen.line(f"  {cluster} does not answer: its pods are shown as they were {human.age(since, now)} ago")
         rows = [kinds.PODS.row(pod, now, wide=False, namespace=False) for pod in pods]
         run.screen.table(list(kinds.PODS.columns), rows, indent=2)
+        _pod_messages(run, pods)
+
+
+def _pod_messages(run: Session, pods: list[Item]) -> None:
+    """Why pods are not what they should be; what many say is said once."""
+    said: dict[str, list[str]] = {}
+    for pod in pods:
+        if pod.get("message"):
+            said.setdefault(f"{pod['reason']}: {' '.join(pod['message'].split())}", []).append(pod["name"])
+    for message, names in said.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        run.screen.line(f"  {names[0]}{more}: {message}")
 
 
 def _cluster(run: Session, item: Item) -> None:

@@ -28,7 +28,16 @@ export function JobPods({ job: { id } }: { job: JobDetail }) {
   const columns: Column<Pod>[] = [
     { id: 'name', header: t('job.pod'), cell: ({ name }) => <span className="cv-mono">{name}</span> },
     { id: 'role', header: t('job.role'), cell: ({ role }) => role },
-    { id: 'phase', header: t('job.phase'), cell: (pod) => (isStale(pod) ? t('job.stalePhase', { phase: pod.reason || pod.phase }) : pod.reason || pod.phase) },
+    {
+      id: 'phase',
+      header: t('job.phase'),
+      cell: (pod) => (
+        <>
+          {isStale(pod) ? t('job.stalePhase', { phase: pod.reason || pod.phase }) : pod.reason || pod.phase}
+          {pod.message && <div className="cv-soft">{pod.message}</div>}
+        </>
+      ),
+    },
     { id: 'ready', header: t('job.ready'), align: 'end', cell: ({ ready }) => ready },
     { id: 'node', header: t('cluster.node'), cell: ({ node }) => <span className="cv-mono">{node || '–'}</span> },
     { id: 'restarts', header: t('job.restarts'), align: 'end', cell: ({ restarts }) => restarts },

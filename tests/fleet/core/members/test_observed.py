@@ -74,6 +74,62 @@ def test_it_gives_the_most_telling_reason(status, why):
     assert (own.reason, own.message) == why
 
 
+WAITS = {"waiting": {"reason": "PodInitializing"}}
+BACK_OFF = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container"}}
+NO_IMAGE = {"waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "x"'}}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        ({"running": {}}, WAITS, ("Init:0/2", "init container fetch: runs")),
+        (BACK_OFF, WAITS, ("Init:CrashLoopBackOff", "init container fetch: back-off 10s restarting failed container")),
+        (NO_IMAGE, WAITS, ("Init:ImagePullBackOff", 'init container fetch: Back-off pulling image "x"')),
+        ({"terminated": {"exitCode": 0}}, {"running": {}}, ("Init:1/2", "init container check: runs")),
+        (
+            {"terminated": {"exitCode": 3, "reason": "Error"}},
+            WAITS,
+            ("Init:Error", "init container fetch: exit code 3"),
+        ),
+        ({"terminated": {"exitCode": 0}}, {"terminated": {"exitCode": 0}}, ("", "")),
+    ],
+)
+def test_a_pod_stuck_in_its_init_containers_says_so_as_kubectl_does(first, second, why):
+    own = initialising(first, second)
+    assert (own.reason, own.message) == why
+
+
+def initialising(first, second, main=None, **of_the_first):
+    names = ("fetch", "check")
+    status = {
+        "initContainerStatuses": [
+            {"name": "fetch", "state": first, **of_the_first},
+            {"name": "check", "state": second},
+        ],
+        "containerStatuses": [{"name": "main", "state": main or WAITS}],
+    }
+    containers = [{"name": name} for name in names]
+    containers[0] |= {"restartPolicy": "Always"} if of_the_first else {}
+    spec = {"nodeName": "n1", "containers": [{"name": "main"}], "initContainers": containers}
+    manifest = {"metadata": {"name": "a", "namespace": "team", "labels": OURS}, "spec": spec, "status": status}
+    return observed.pod(manifest, role_of, lambda *_: True).own
+
+
+def test_a_sidecar_that_runs_does_not_hide_why_the_pod_waits():
+    own = initialising({"running": {}}, {"terminated": {"exitCode": 0}}, NO_IMAGE, started=True)
+    assert (own.reason, own.message) == ("ImagePullBackOff", 'Back-off pulling image "x"')
+
+
+@pytest.mark.parametrize("statuses", [7, [7], [{}], [{"state": {"waiting": 7}}], [{"state": {"terminated": [1]}}]])
+def test_init_containers_that_are_unsound_are_no_error(statuses):
+    manifest = {
+        "metadata": {"name": "a", "namespace": "team", "labels": OURS},
+        "spec": {"initContainers": [{}]},
+        "status": {"initContainerStatuses": statuses},
+    }
+    assert observed.pod(manifest, role_of, lambda *_: True).own
+
+
 def test_it_leaves_out_amounts_it_cannot_read():
     seen = observed.node({"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "x", "gpu": "8"}}})
     assert (seen.allocatable, seen.usable) == ({"gpu": 8}, False)
