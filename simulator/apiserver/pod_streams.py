@@ -13,10 +13,13 @@ from simulator.apiserver.objects.store import Object
 from simulator.streaming import carriers, forwarding, websocket
 from simulator.streaming.carriers import SpdyCarrier, WebSocketCarrier
 from simulator.streaming.forwarding import Forwarding
+from simulator.streaming.port_channels import PortChannels
 from simulator.streaming.sessions import Command, Output, Session
 from simulator.streaming.source import NotEntered, PodSource
 
 _PATH = re.compile(r"/api/v1/namespaces/[^/]+/pods/[^/]+/(exec|attach|portforward)/?")
+_MOST_PORTS = 64
+"""Their channels are numbered by one byte."""
 _CHANNELS = ("stdin", "stdout", "stderr")
 Query = dict[str, list[str]]
 
@@ -62,7 +65,7 @@ def _protocol(scope: Scope, *, is_websocket: bool, ports: bool) -> str:
     name = b"sec-websocket-protocol" if is_websocket else b"x-stream-protocol-version"
     offered = [word.strip().decode("latin-1") for value in upgrades.values(scope, name) for word in value.split(b",")]
     if ports:
-        known: tuple[str, ...] = (forwarding.TUNNELED,) if is_websocket else (forwarding.SPDY,)
+        known: tuple[str, ...] = (forwarding.TUNNELED, carriers.V4) if is_websocket else (forwarding.SPDY,)
     else:
         known = (carriers.V5, carriers.V4) if is_websocket else (carriers.V4,)
     spoken = next((word for word in offered if word in known), "")
@@ -80,6 +83,8 @@ async def _stream(
         raise NotEntered("no kubelet runs on the node of this pod")
     if target.subresource == "portforward":
         connect = partial(source.connect, target.namespace, target.name)
+        if protocol == carriers.V4:
+            return PortChannels(connect, _ports(query))
         return Forwarding(connect, in_messages=is_websocket)
     wanted = {name for name in _CHANNELS if (query.get(name) or [""])[0] in ("1", "true")}
     tty = (query.get("tty") or [""])[0] in ("1", "true")
@@ -87,6 +92,16 @@ async def _stream(
     if is_websocket:
         return WebSocketCarrier(session)
     return SpdyCarrier(session, {"error", *wanted, *(("resize",) if tty else ())})
+
+
+def _ports(query: Query) -> list[int]:
+    words = ",".join(query.get("ports") or []).split(",")
+    if not words[0]:
+        raise KubeError(400, 'query parameter "port" is required')
+    ports = [int(word) if word.isascii() and word.isdigit() else 0 for word in words]
+    if any(not 0 < port < 2**16 for port in ports) or len(ports) > _MOST_PORTS:
+        raise KubeError(400, f"unable to parse {words} as ports")
+    return ports
 
 
 async def _session(target: Target, query: Query, source: PodSource, *, stdin: bool, tty: bool) -> Session:

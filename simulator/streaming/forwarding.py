@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable
-from typing import cast
+from typing import Protocol, cast
 
 from simulator.streaming import spdy, websocket
 from simulator.streaming.source import NotEntered
@@ -24,7 +24,7 @@ class Forwarding(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._errors: dict[str, int] = {}
         """The error stream of each connection, by its request id."""
-        self._pipes: dict[int, _Pipe] = {}
+        self._pipes: dict[int, Pipe] = {}
         self._opening: set[asyncio.Task[None]] = set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -97,13 +97,13 @@ class Forwarding(asyncio.Protocol):
         if kind == "error":
             self._errors[request] = event.stream
             return None
-        pipe = self._pipes[event.stream] = _Pipe(self, event.stream)
+        pipe = self._pipes[event.stream] = Pipe(self, event.stream)
         task = asyncio.get_running_loop().create_task(self._join(pipe, int(port), request))
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)
         return None
 
-    async def _join(self, pipe: "_Pipe", port: int, request: str) -> None:
+    async def _join(self, pipe: "Pipe", port: int, request: str) -> None:
         loop = asyncio.get_running_loop()
         try:
             sock = await loop.run_in_executor(None, self._connect, port)
@@ -124,10 +124,17 @@ class Forwarding(asyncio.Protocol):
             self.send(stream, b"", is_last=True)
 
 
-class _Pipe(asyncio.Protocol):
+class Carrier(Protocol):
+    """What carries the connections to a pod's ports to the client."""
+
+    def send(self, stream: int, data: bytes, *, is_last: bool = False) -> None: ...
+    def over(self, stream: int) -> None: ...
+
+
+class Pipe(asyncio.Protocol):
     """One connection to a port of the pod."""
 
-    def __init__(self, forwarding: Forwarding, stream: int) -> None:
+    def __init__(self, forwarding: Carrier, stream: int) -> None:
         self._forwarding, self.stream = forwarding, stream
         self._transport: asyncio.Transport | None = None
         self._early, self._is_last = bytearray(), False

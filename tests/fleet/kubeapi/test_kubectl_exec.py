@@ -16,7 +16,7 @@ import pytest
 import yaml
 from django.utils import timezone
 from kubernetes import config
-from kubernetes.stream import stream
+from kubernetes.stream import portforward, stream
 
 from fleet.kube.resources import PODS
 from fleet.member.client import MemberClient
@@ -218,3 +218,14 @@ def test_the_official_python_client_runs_commands(kubectl):
     session.write_stdin("it\n")
     session.run_forever(timeout=180)
     assert (session.read_stdout(), session.returncode) == ("got it\n", 3)
+
+
+def test_the_official_python_client_forwards_ports(kubectl):
+    """By numbered channels of a WebSocket, which is what it and kr8s speak."""
+    api = kubernetes.client.CoreV1Api(config.new_client_from_config(str(kubectl.as_user("ada").file)))
+    forwarded = portforward(api.connect_get_namespaced_pod_portforward, f"{POD}.north", NAMESPACE, ports="8000,8001")
+    open_port = forwarded.socket(8000)
+    open_port.setblocking(True)
+    open_port.sendall(b"GET / HTTP/1.0\r\n\r\n")
+    assert b"Directory listing" in b"".join(iter(partial(open_port.recv, 65536), b""))
+    assert "refused" in forwarded.error(8001)
