@@ -16,6 +16,7 @@ from jobs.models import Job
 from jobs.services.submission import manifests, submit
 from jobs.services.submission.changes import actions
 from tests.fleet.kubeapi.builders import until
+from tests.support.between import elsewhere
 from tests.support.kubectl import client_of, served
 from tests.support.world import pytorch_job
 
@@ -104,7 +105,7 @@ def test_it_says_that_a_version_is_too_old(api):
 def test_it_misses_nothing_of_many_changes(api):
     apply(pytorch_job("old"))
     version, names = journal.head(), [f"job-{i}" for i in range(60)]
-    writer = threading.Thread(target=lambda: [apply(pytorch_job(name)) for name in names])
+    writer = threading.Thread(target=elsewhere, args=(lambda: [apply(pytorch_job(name)) for name in names],))
     writer.start()
     seen = told(api["ada"], version, len(names))
     writer.join()
