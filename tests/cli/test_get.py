@@ -95,6 +95,27 @@ def test_pods_of_a_silent_cluster_are_shown_with_their_age(server, convoy):
     assert "north does not answer: its pods are shown as they were 20h ago" in convoy("describe", "llama").out
 
 
+def test_pods_are_worded_as_kubectl_does_and_their_messages_are_said_once(server, convoy):
+    about = {"ready": "0/1", "phase": "Pending", "restarts": 0, "created_at": ago(60), "cluster": "north", "node": ""}
+    stuck = {"reason": "Init:CrashLoopBackOff", "message": "init container fetch: exit code 3"}
+    waits = {"reason": "Unschedulable", "message": "0/3 nodes are available"}
+    pods = [
+        about | stuck | {"name": "llama-0"},
+        about | waits | {"name": "llama-1"},
+        about | waits | {"name": "llama-2"},
+    ]
+    server.page("jobs/", job())
+    server.on(f"jobs/{JOB_ID}/", job())
+    for path in ("attempts", "events"):
+        server.page(f"jobs/{JOB_ID}/{path}/")
+    server.page(f"jobs/{JOB_ID}/pods/", *pods)
+    words = [line.split()[2] for line in convoy("get", "pods", "llama").out.splitlines()[1:]]
+    assert words == ["Init:CrashLoopBackOff", "Pending", "Pending"]
+    described = convoy("describe", "llama").out
+    assert "  llama-0: Init:CrashLoopBackOff: init container fetch: exit code 3\n" in described
+    assert "  llama-1 and 1 more: Unschedulable: 0/3 nodes are available\n" in described
+
+
 def test_it_lists_the_pods_of_a_job(server, convoy):
     server.page("jobs/", job())
     pod = {"name": "llama-master-0", "ready": "1/1", "phase": "Running", "restarts": 0, "created_at": ago(72020)}
