@@ -210,7 +210,14 @@ TOPOLOGY = (
 DLROVER_STATEMENTS = (
     Statement("1.4.1", "An ElasticJob is accepted; a missing master gets its default", by="kubectl"),
     Statement("1.4.2", "Pods are named after the job; a replaced rank keeps its rank under a new id", SIMULATED),
-    Statement("1.4.3", "The network check finds and replaces a faulty node", lacks="DLRover's own; no test"),
+    Statement(
+        "1.4.3",
+        "The network check finds and replaces a faulty node",
+        tests=(
+            "tests/flows/test_node_check.py::test_a_gang_leaves_the_node_that_fails_the_check_and_trains_on_others",
+        ),
+        lacks="by Convoy's check before a gang starts, and the whole gang moves; of DLRover's own only what it logs is read",
+    ),
     Statement(
         "1.4.4",
         "A node that failed the check is excluded and says why",
