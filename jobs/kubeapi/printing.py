@@ -24,6 +24,7 @@ _PHASES: Mapping[str, Phase] = {
     Job.State.FAILED: Phase.FAILED,
 }
 """Every other state is that of a job that is there and does not run."""
+_OBSERVED = "observedGeneration"
 _FINAL = ("Complete", "Completed", "Succeeded", "Failed")
 _RUNS = ("Running", "Restarting")
 _CONTRADICT: dict[Phase, tuple[str, ...]] = {
@@ -44,7 +45,7 @@ def phase_of(state: str) -> Phase:
 
 def with_phase(kind: Kind, status: Mapping[str, Any], phase: Phase) -> Object:
     """The status with the kind's own fields saying ``phase``, and without conditions that contradict it."""
-    printed = dict(status)
+    printed = _without_generations(status)
     for path, words in kind.phase_words.items():
         *parents, last = path.split(".")
         target = printed
@@ -58,6 +59,15 @@ def with_phase(kind: Kind, status: Mapping[str, Any], phase: Phase) -> Object:
     conditions = [each for each in printed.get("conditions") or [] if isinstance(each, dict)]
     wrong = [each for each in conditions if each.get("status") == "True" and each.get("type") in _CONTRADICT[phase]]
     return {**printed, "conditions": [each for each in conditions if each not in wrong]} if wrong else printed
+
+
+def _without_generations(status: Mapping[str, Any]) -> Object:
+    """They are of the member's copy, and clients that compare them with the job's would wait for ever."""
+    kept = {name: value for name, value in status.items() if name != _OBSERVED}
+    if isinstance(conditions := status.get("conditions"), list):
+        sound = [each for each in conditions if isinstance(each, dict)]
+        kept["conditions"] = [{name: value for name, value in each.items() if name != _OBSERVED} for each in sound]
+    return kept
 
 
 def columns(resource: Resource, state: Callable[[Object], str]) -> tuple[Column, ...]:

@@ -34,6 +34,17 @@ def test_it_shows_no_pods_of_a_job_that_has_left_its_place(kubectl, state, shown
     assert ("replicaStatuses" in status) == (state == "Reclaiming")
 
 
+def test_a_wait_does_not_compare_the_generation_of_a_copy_with_that_of_the_job(kubectl):
+    """A copy is counted anew at each attempt; the job's generation grows with every change of it."""
+    text = "\n---\n".join((POLICY, pytorch_job("llama")))
+    submit.apply(manifests.parse(text.encode()), by="test", now=timezone.now())
+    ready = {"type": "Running", "status": "True", "observedGeneration": 1}
+    Job.objects.update(state="Running", generation=3, status={"observedGeneration": 1, "conditions": [ready]})
+    kubectl.says("wait", "--for=condition=Running", "pytorchjob/llama", "--timeout=5s")
+    shown = json.loads(kubectl.says("get", "pytorchjob", "llama", "-o", "json"))
+    assert shown["metadata"]["generation"] == 3 and "observedGeneration" not in json.dumps(shown)
+
+
 def test_it_gives_the_cause_of_a_failure_as_the_reason_of_the_condition(kubectl):
     text = "\n---\n".join((POLICY, pytorch_job("llama")))
     submit.apply(manifests.parse(text.encode()), by="test", now=timezone.now())
