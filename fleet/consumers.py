@@ -223,14 +223,23 @@ class Tailer(Follower):
             self.task = None
 
     async def _follow(self, version: int) -> None:
+        """No error ends it: no socket would hear of anything any more, and none would be closed."""
         while True:
             await asyncio.sleep(FOLLOW_S)
-            with contextlib.suppress(DatabaseError, InterfaceError):
-                entries = await database_sync_to_async(journal.after)(version)
-                if entries:
-                    version = entries[-1].version
-                    changes = [_as_change(entry) for entry in entries]
-                    await asyncio.gather(*(each.send_changes(changes) for each in self.sockets), return_exceptions=True)
+            try:
+                with contextlib.suppress(DatabaseError, InterfaceError):
+                    version = await self._send_after(version)
+            except Exception:
+                log.exception("the journal cannot be followed; it is tried again")
+
+    async def _send_after(self, version: int) -> int:
+        """Returns the version up to which all was sent."""
+        entries = await database_sync_to_async(journal.after)(version)
+        if not entries:
+            return version
+        changes = [_as_change(entry) for entry in entries]
+        await asyncio.gather(*(each.send_changes(changes) for each in self.sockets), return_exceptions=True)
+        return entries[-1].version
 
 
 def _hears(allowed: frozenset[str] | None, change: Change) -> bool:

@@ -285,9 +285,10 @@ def test_it_sends_what_changes_while_it_joins(port, admin, monkeypatch, query):
         assert heard(line)["version"] == slow.version
 
 
-def test_its_follower_survives_a_connection_that_was_closed(port, admin, monkeypatch):
+@pytest.mark.parametrize("error", [InterfaceError("the connection is closed"), ValueError("unforeseen")])
+def test_it_hears_on_after_the_journal_could_not_be_read(port, admin, monkeypatch, error):
     monkeypatch.setattr(consumers.ChangesConsumer, "_follow", lambda _: consumers._tailer())
-    away = Away(journal.after, InterfaceError("the connection is closed"), after=0, times=1)
+    away = Away(journal.after, error, after=0, times=1)
     monkeypatch.setattr(consumers.journal, "after", away)
     monkeypatch.setattr(consumers, "_missed", lambda since: [])
     with listen(port, admin) as line:
