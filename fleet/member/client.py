@@ -6,6 +6,7 @@ is used. Speaks no policy: no retries, no caching, no knowledge of jobs. Every f
 
 import contextlib
 import copy
+import io
 import json
 import os
 import socket
@@ -30,6 +31,19 @@ from urllib3.connectionpool import HTTPSConnectionPool
 from fleet import metrics
 from fleet.member import addresses, answers, causes, errors
 from fleet.member.passing import Passing
+from fleet.member.reading import (
+    LONGEST_ANSWER,
+    LONGEST_ANSWER_S,
+    LONGEST_LIST_S,
+    PAGE,
+    TooLong,
+    WatchEvent,
+    error_body,
+    next_page,
+    watch_event,
+    watch_query,
+    whole,
+)
 
 Object = dict[str, Any]
 Params = dict[str, str]
@@ -46,8 +60,6 @@ KEEPALIVE: tuple[tuple[int, int, int], ...] = (
     ),
 )
 """A peer that is gone without a word is noticed within 30 s, also by a watch that has nothing to say for long."""
-PAGE = 500
-"""Objects asked for in one page of a list: bounds the memory of one answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +90,6 @@ class Impersonated:
         yield "Impersonate-User", self.name.encode().decode("latin-1")
         for group in self.groups:
             yield "Impersonate-Group", group.encode().decode("latin-1")
-
-
-@dataclass(frozen=True, slots=True)
-class WatchEvent:
-    type: str
-    """ADDED, MODIFIED, DELETED or BOOKMARK; an ERROR is raised, never yielded."""
-    object: Object
 
 
 class MemberClient:
@@ -155,21 +160,18 @@ class MemberClient:
             self._pace()
         headers, timeout = self._headers.copy(), urllib3.Timeout(connect=within_s, read=within_s)
         headers["Accept"], headers["Accept-Encoding"] = "text/plain", "identity"
-        began = perf_counter()
         response = self._sent("GET", self._base + path, None, headers, timeout, stream=True)
-        body = bytearray()
         try:
-            while chunk := response.read1(65536, decode_content=False):
-                body += chunk
-                if len(body) > most or perf_counter() - began > within_s:
-                    raise errors.MemberAway(f"the answer to GET {path} is longer than {most} bytes or {within_s:g} s")
+            body = whole(response, most, within_s)
+        except TooLong as e:
+            raise errors.MemberAway(f"the answer to GET {path} is longer than {most} bytes or {within_s:g} s") from e
         except (urllib3.exceptions.HTTPError, OSError) as e:
             raise errors.MemberAway(f"{self._base}: the answer broke: {type(e).__name__}") from e
         finally:
             response.close()
         if response.status >= 300:
-            raise errors.from_answer(response.status, bytes(body))
-        return bytes(body)
+            raise errors.from_answer(response.status, body)
+        return body
 
     def list(self, path: str, params: Params | None = None) -> Object:
         """The whole collection, read page by page; ``metadata.resourceVersion`` is where a watch may start."""
@@ -181,10 +183,12 @@ class MemberClient:
 
     def pages(self, path: str, params: Params | None = None) -> Iterator[Object]:
         """The same collection as `list`, but only one page of it in memory at a time."""
-        query = {"limit": str(PAGE), **(params or {})}
+        query, until = {"limit": str(PAGE), **(params or {})}, perf_counter() + LONGEST_LIST_S
         answer = self.get(path, query)
         yield answer
-        while token := (answer.get("metadata") or {}).get("continue"):
+        while token := next_page(answer):
+            if perf_counter() > until:
+                raise errors.MemberAway(f"{self._base}: the list of {path} does not end within {LONGEST_LIST_S:g} s")
             answer = self.get(path, {**query, "continue": token})
             yield answer
 
@@ -259,10 +263,10 @@ class MemberClient:
     def passing(self, method: str, target: str, headers: dict[str, str], body: bytes, *, idle_s: float) -> Passing:
         """The answer to this request as it comes, whatever its status; ``idle_s`` is how long it may be silent."""
         timeout = urllib3.Timeout(connect=self._timeout_s, read=idle_s)
-        whole = self._headers.copy()
+        merged = self._headers.copy()
         for name, value in headers.items():
-            whole[name] = value
-        return Passing(self._sent(method, self._base + target, body or None, whole, timeout, stream=True))
+            merged[name] = value
+        return Passing(self._sent(method, self._base + target, body or None, merged, timeout, stream=True))
 
     def close(self) -> None:
         """Ends every open stream, whichever thread reads it, and drops the connections."""
@@ -324,7 +328,7 @@ class MemberClient:
         timeout = timeout or urllib3.Timeout(total=self._timeout_s)
         response = self._sent(method, url, content, headers, timeout, stream=stream)
         if response.status >= 300:
-            raise errors.from_answer(response.status, response.data)
+            raise errors.from_answer(response.status, error_body(response) if stream else response.data)
         return response
 
     def _sent(
@@ -337,6 +341,7 @@ class MemberClient:
         *,
         stream: bool,
     ) -> urllib3.BaseHTTPResponse:
+        """With its body read, unless it is a stream."""
         began = perf_counter()
         code = "unreachable"
         try:
@@ -346,14 +351,18 @@ class MemberClient:
                 body=body,
                 headers=headers,
                 timeout=timeout,
-                preload_content=not stream,
+                preload_content=False,
                 redirect=False,
                 retries=False,
             )
             code = str(response.status)
+            if not stream:
+                response = self._kept(response)
             if self._after_answer is not None:
                 self._after_answer()
             return response
+        except TooLong as e:
+            raise errors.MemberAway(f"{self._base}: the answer to {method} is {e}") from e
         except (urllib3.exceptions.HTTPError, OSError) as e:
             words = f"{self._base} cannot be reached: {causes.in_words(e)}"
             raise errors.MemberAway(words, raw=causes.raw(e)) from e
@@ -361,6 +370,16 @@ class MemberClient:
             if self.cluster:
                 verb = "STREAM" if stream else method
                 metrics.MEMBER_REQUEST_SECONDS.labels(self.cluster, verb, code).observe(perf_counter() - began)
+
+    def _kept(self, response: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
+        """The same with its body, as it was sent: Convoy asks for nothing compressed."""
+        try:
+            body = whole(response, LONGEST_ANSWER, LONGEST_ANSWER_S)
+        except BaseException:
+            response.close()
+            raise
+        response.release_conn()
+        return urllib3.HTTPResponse(io.BytesIO(body), status=response.status)
 
 
 class _GuardedConnection(HTTPSConnection):
@@ -400,27 +419,6 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
             pending, size = more[-1:], len(more[-1]) if more else 0
     if size:
         yield b"".join(pending)
-
-
-def watch_query(params: Params, resource_version: str, timeout_s: int) -> dict[str, str]:
-    return {
-        **params,
-        "watch": "1",
-        "resourceVersion": resource_version,
-        "allowWatchBookmarks": "true",
-        "timeoutSeconds": str(timeout_s),
-    }
-
-
-def watch_event(line: bytes) -> WatchEvent:
-    try:
-        event = answers.parse(line)
-        kind, body = event["type"], event["object"]
-    except (ValueError, KeyError, TypeError) as e:
-        raise errors.MemberAway("the watch sent a broken line") from e
-    if kind == "ERROR":
-        raise errors.from_answer(int(body.get("code") or 500), json.dumps(body).encode())
-    return WatchEvent(kind, body)
 
 
 def ssl_context(access: Access) -> ssl.SSLContext:

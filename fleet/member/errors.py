@@ -4,7 +4,10 @@ The only place that knows HTTP status codes of a member. Bodies are reduced to t
 else of an answer is kept, because it may carry secrets.
 """
 
-import json
+from fleet.member import answers
+
+LONGEST_MESSAGE = 4096
+"""Characters: it is shown, logged and stored with a job."""
 
 
 class MemberError(Exception):
@@ -75,9 +78,9 @@ def from_answer(status: int, body: bytes) -> MemberError:
 
 def _status_words(body: bytes) -> tuple[str, str]:
     try:
-        parsed = json.loads(body)
+        parsed = answers.parse(body)
     except ValueError:
         return "", ""
     if not isinstance(parsed, dict) or parsed.get("kind") != "Status":
         return "", ""
-    return str(parsed.get("message") or ""), str(parsed.get("reason") or "")
+    return str(parsed.get("message") or "")[:LONGEST_MESSAGE], str(parsed.get("reason") or "")[:LONGEST_MESSAGE]

@@ -12,8 +12,9 @@ from kubernetes.client import CoreV1Api
 from kubernetes.informer import ADDED, SharedInformer
 
 from fleet.kube.resources import CONFIG_MAPS, CRDS, Resource
-from fleet.member.client import MemberClient, WatchEvent
+from fleet.member.client import MemberClient
 from fleet.member.errors import MemberAway, MemberError, MemberExpired, MemberMissing
+from fleet.member.reading import WatchEvent
 from tests.contract.target import Target, config_map, definition, served, until
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

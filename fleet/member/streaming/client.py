@@ -12,7 +12,8 @@ from h2.exceptions import H2Error
 
 from fleet import metrics
 from fleet.member import answers, causes, errors
-from fleet.member.client import PAGE, Access, Object, Params, WatchEvent, watch_event, watch_query
+from fleet.member.client import Access, Object, Params
+from fleet.member.reading import PAGE, WatchEvent, next_page, watch_event, watch_query
 from fleet.member.streaming.answer import Answer, TooLong
 from fleet.member.streaming.connections import Connections
 
@@ -65,7 +66,7 @@ class StreamClient:
     async def _pages(self, first: Answer, path: str, query: Params) -> AsyncIterator[Object]:
         page = await self._object(first, path)
         yield page
-        while token := (page.get("metadata") or {}).get("continue"):
+        while token := next_page(page):
             with self._in_words(path):
                 answer = await self._answer(path, {**query, "continue": token}, "GET")
             page = await self._object(answer, path)

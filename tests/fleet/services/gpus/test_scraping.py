@@ -10,6 +10,7 @@ from django.utils import timezone
 from fleet.core import gpu_readings
 from fleet.kube.resources import PODS
 from fleet.member import client as member_client
+from fleet.member import reading
 from fleet.member.errors import MemberAway
 from fleet.models import Cluster, GpuHour, GpuScrape, NodeReading
 from fleet.services.gpus import scraping, storing
@@ -202,7 +203,7 @@ def test_an_answer_that_comes_byte_by_byte_is_cut_off(north, monkeypatch):
             self.closed = True
 
     clock, dripping = [0.0], Dripping()
-    monkeypatch.setattr(member_client, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(reading, "perf_counter", lambda: clock[0])
     client = api(north)
     monkeypatch.setattr(client, "_sent", lambda *_, **__: dripping)
     with pytest.raises(MemberAway, match="longer than"):
