@@ -208,10 +208,12 @@ def wanted(verb: str, kind: str) -> str:
     return Role.FLEET_ADMIN.value if kind in FLEET_WIDE else Role.EDITOR.value
 
 
-def visible_namespaces(user: Someone) -> frozenset[str] | None:
-    """The namespaces this user may read; None for all of them."""
+def visible_namespaces(user: Someone, kind: str = "") -> frozenset[str] | None:
+    """The namespaces this user may read; None for all of them. With a kind, those in which they may read objects of it."""
     held, scope = {each.namespace for each in roles(user)}, scope_of(user)
     if scope.verbs is not None and READ not in scope.verbs:
+        return frozenset()
+    if kind and not in_scope_somewhere(user, READ, kind):
         return frozenset()
     if "" in held:
         return scope.namespaces
@@ -219,8 +221,8 @@ def visible_namespaces(user: Someone) -> frozenset[str] | None:
 
 
 def sees(user: Someone) -> Callable[[str], bool]:
-    """Whether the user may read a namespace, asked once for many."""
-    allowed = visible_namespaces(user)
+    """Whether the user may know of jobs of a namespace, asked once for many: a token that is for nodes alone may not."""
+    allowed = visible_namespaces(user, "Job")
     return lambda namespace: allowed is None or namespace in allowed
 
 

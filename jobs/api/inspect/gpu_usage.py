@@ -173,7 +173,7 @@ class NodeUsesView(Guarded, APIView):
     def get(self, request: Request, name: str) -> Response:
         """What each GPU of a cluster does, as the exporters there measured it last."""
         cluster = get_object_or_404(Cluster.objects.defer("access"), name=name)
-        nodes = usage.of_cluster(cluster, access.visible_namespaces(request.user), clock.now())
+        nodes = usage.of_cluster(cluster, access.visible_namespaces(request.user, "Job"), clock.now())
         return Response(NodeUsesSerializer({"cluster": cluster.name, "nodes": nodes}).data)
 
 

@@ -87,7 +87,7 @@ class GpuMapView(Guarded, APIView):
         """The cluster's nodes that have GPUs, by switch and name; at most 2000."""
         rows: QuerySet[Cluster] = Cluster.objects.defer("access")
         cluster = get_object_or_404(rows, name=name)
-        gpus = gpu_map.of_cluster(cluster, access.visible_namespaces(request.user))
+        gpus = gpu_map.of_cluster(cluster, access.visible_namespaces(request.user, "Job"))
         return Response(GpuMapSerializer({"cluster": cluster.name, "nodes": gpus}).data)
 
 
@@ -124,5 +124,5 @@ class NodeDevicesView(Guarded, APIView):
     def get(self, request: Request, name: str, node: str) -> Response:
         """How the GPUs of one node are linked and which pod has which, asked of its cluster now."""
         cluster = get_object_or_404(Cluster.objects.all(), name=name)
-        devices = gpu_links.of_node(cluster, node, access.visible_namespaces(request.user))
+        devices = gpu_links.of_node(cluster, node, access.visible_namespaces(request.user, "Job"))
         return Response(NodeDevicesSerializer(devices).data)
