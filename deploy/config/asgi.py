@@ -22,7 +22,7 @@ from django.urls import get_resolver, path, re_path  # noqa: E402
 from deploy.config.http import behind  # noqa: E402
 from deploy.config.wsgi import application as plain  # noqa: E402
 from fleet import gc_tuning  # noqa: E402
-from fleet.api.http import liveness  # noqa: E402
+from fleet.api.http import liveness, readiness  # noqa: E402
 from fleet.api.http.limits import refusal, sort  # noqa: E402
 from fleet.consumers import ChangesConsumer  # noqa: E402
 from fleet.limits.limited import Limited, Sort  # noqa: E402
@@ -57,7 +57,7 @@ _router: Any = ProtocolTypeRouter(
 _sign_in_refused = partial(refused_sign_ins.count, refusal=refused_sign_ins.Refusal.PASSWORDS)
 _limited = Limited(_router, settings.CONVOY_LIMITS, sort, refusal, _sign_in_refused)
 
-application = liveness.before(behind(settings.CONVOY_TRUSTED_PROXIES, _limited))
+application = liveness.before(readiness.before(behind(settings.CONVOY_TRUSTED_PROXIES, _limited)))
 
 _ = get_resolver().url_patterns  # every view is loaded now, not with the first request
 gc_tuning.shorten()

@@ -25,10 +25,15 @@ Check = dict[str, Any]
 
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
+    """For servers without `readiness`."""
+    status, body = readiness()
+    return JsonResponse(body, status=status)
+
+
+def readiness() -> tuple[int, dict[str, Any]]:
     """200 when everything a job needs is there, else 503; the body says what is missing."""
     ok, checks = check_readiness()
-    body = {"status": "ok" if ok else "unready", "checks": checks}
-    return JsonResponse(body, status=200 if ok else 503)
+    return 200 if ok else 503, {"status": "ok" if ok else "unready", "checks": checks}
 
 
 def check_readiness() -> tuple[bool, dict[str, Check]]:
