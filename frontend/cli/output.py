@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from frontend.cli.problems import Problem
+from frontend.cli.terminal import Tame
 
 PIPE_WIDTH = 100_000
 STYLES = {
@@ -42,6 +43,7 @@ class Screen:
 
     out: Console
     err: Console
+    tame: Tame = field(default_factory=Tame)
 
     def line(self, text: str = "", style: str = "") -> None:
         self.out.print(Text(clean(text), style=style), soft_wrap=True)
@@ -86,9 +88,12 @@ class Screen:
             self.err.print(Text(f"hint: {clean(problem.hint)}", style="dim"), soft_wrap=True)
 
     def bytes(self, chunk: bytes) -> None:
-        """Prints a log exactly as the pod wrote it."""
+        """Prints a log exactly as the pod wrote it; but to a terminal nothing that controls it."""
         self.out.file.flush()
-        self.out.file.buffer.write(chunk)  # type: ignore[attr-defined]  # rich types it as a text stream
+        if self.out.file.isatty():
+            self.out.file.write(self.tame.feed(chunk))
+        else:
+            self.out.file.buffer.write(chunk)  # type: ignore[attr-defined]  # rich types it as a text stream
         self.out.file.flush()
 
 

@@ -27,6 +27,9 @@ _COLUMNS = (
     "namespace", "name", "kind", "state", "reason", "cluster", "queue", "gpus", "priority", "attempt", "created_at",
     "started_at", "finished_at", "id",
 )  # fmt: skip
+_FORMULAS = ("=", "+", "-", "@", "\N{FULLWIDTH EQUALS SIGN}", "\N{FULLWIDTH PLUS SIGN}", "\N{FULLWIDTH HYPHEN-MINUS}",
+             "\N{FULLWIDTH COMMERCIAL AT}")  # fmt: skip
+"""What begins a formula, also after blanks and in the wide letters of East Asia."""
 EXPORTED = 100_000
 """Jobs in one export at most."""
 AT_ONCE = 2000
@@ -116,4 +119,5 @@ def plain(cell: Any) -> Any:
     """Nothing a spreadsheet would take for a formula."""
     if hasattr(cell, "isoformat"):
         return cell.isoformat()
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@" and cell else cell
+    is_formula = isinstance(cell, str) and cell.lstrip().startswith(_FORMULAS)
+    return f"'{cell}" if is_formula else cell
