@@ -128,7 +128,7 @@ class Provider:
                 },
             )
             claims.validate(now=int(now.timestamp()), leeway=_LEEWAY_S)
-        except (JoseError, ValueError) as e:
+        except (JoseError, ValueError, TypeError) as e:
             raise Forbidden(f"the ID token of {config.name} is not accepted: {e}") from e
         return dict(claims)
 

@@ -184,12 +184,13 @@ _FAULTS: dict[str, Callable[[dict[str, Any], Any], str]] = {
     "no nonce": _with(nonce=None),
     "another nonce": _with(nonce="of another attempt"),
     "another subject": lambda claims, key: _with(sub=claims["subject"])(claims, key),
+    "another claim": lambda claims, key: _with(**{claims["claim"]: claims["value"]})(claims, key),
     "no subject": _with(sub=None),
     "unsigned": _unsigned,
     "signed with the client's secret": _by_secret,
     "signed with another key": _by_another_key,
 }
-FAULTS = tuple(fault for fault in _FAULTS if fault != "another subject")
+FAULTS = tuple(fault for fault in _FAULTS if fault not in ("another subject", "another claim"))
 
 
 def _make_validator() -> Any:

@@ -215,6 +215,10 @@ def test_it_refuses_names_that_no_user_can_have(provider, name):
     assert sign_in(provider, preferred_username=name)[1].status_code == 403
 
 
+def test_it_refuses_a_claim_of_another_type_in_a_token_that_is_signed_well(provider):
+    assert sign_in(provider, fault="another claim", claim="at_hash", value=["x"])[1].status_code == 403
+
+
 @pytest.mark.parametrize("subject", ["a\x00b", "\ud800", "s" * 256])
 def test_it_refuses_subjects_that_no_account_has(provider, subject):
     assert sign_in(provider, sub="a-1", fault="another subject", subject=subject)[1].status_code == 403
