@@ -61,9 +61,11 @@ def _require_container(pod: Object, query: Query) -> None:
 
 
 def _protocol(scope: Scope, *, is_websocket: bool, ports: bool) -> str:
-    """The first that the client offers and this end speaks."""
+    """The first that the client offers and this end speaks; empty for ports at a client that offers none, as kr8s does."""
     name = b"sec-websocket-protocol" if is_websocket else b"x-stream-protocol-version"
     offered = [word.strip().decode("latin-1") for value in upgrades.values(scope, name) for word in value.split(b",")]
+    if ports and is_websocket and not offered:
+        return ""
     if ports:
         known: tuple[str, ...] = (forwarding.TUNNELED, carriers.V4) if is_websocket else (forwarding.SPDY,)
     else:
@@ -83,7 +85,7 @@ async def _stream(
         raise NotEntered("no kubelet runs on the node of this pod")
     if target.subresource == "portforward":
         connect = partial(source.connect, target.namespace, target.name)
-        if protocol == carriers.V4:
+        if protocol in ("", carriers.V4):
             return PortChannels(connect, _ports(query))
         return Forwarding(connect, in_messages=is_websocket)
     wanted = {name for name in _CHANNELS if (query.get(name) or [""])[0] in ("1", "true")}
@@ -120,7 +122,8 @@ def _headers(scope: Scope, protocol: str, *, is_websocket: bool) -> list[tuple[b
         return [*switched, (b"X-Stream-Protocol-Version", protocol.encode())]
     key = next(upgrades.values(scope, b"sec-websocket-key"), b"")
     switched = [(b"Connection", b"Upgrade"), (b"Upgrade", b"websocket")]
-    return [*switched, (b"Sec-WebSocket-Accept", websocket.accept(key)), (b"Sec-WebSocket-Protocol", protocol.encode())]
+    spoken = [(b"Sec-WebSocket-Protocol", protocol.encode())] if protocol else []
+    return [*switched, (b"Sec-WebSocket-Accept", websocket.accept(key)), *spoken]
 
 
 async def _refuse(send: Send, error: NotEntered) -> None:

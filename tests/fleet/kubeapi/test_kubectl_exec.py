@@ -16,7 +16,7 @@ import pytest
 import yaml
 from django.utils import timezone
 from kubernetes import config
-from kubernetes.stream import portforward, stream
+from kubernetes.stream import portforward, stream, ws_client
 
 from fleet.kube.resources import PODS
 from fleet.member.client import MemberClient
@@ -220,9 +220,12 @@ def test_the_official_python_client_runs_commands(kubectl):
     assert (session.read_stdout(), session.returncode) == ("got it\n", 3)
 
 
-def test_the_official_python_client_forwards_ports(kubectl):
-    """By numbered channels of a WebSocket, which is what it and kr8s speak."""
+@pytest.mark.parametrize("offers", ["v4.channel.k8s.io", ""])
+def test_python_clients_forward_ports(kubectl, offers, monkeypatch):
+    """By numbered channels of a WebSocket, which the official client asks for by name and kr8s without one."""
     api = kubernetes.client.CoreV1Api(config.new_client_from_config(str(kubectl.as_user("ada").file)))
+    for name in ("V5_CHANNEL_PROTOCOL", "V4_CHANNEL_PROTOCOL"):
+        monkeypatch.setattr(ws_client, name, offers)
     forwarded = portforward(api.connect_get_namespaced_pod_portforward, f"{POD}.north", NAMESPACE, ports="8000,8001")
     open_port = forwarded.socket(8000)
     open_port.setblocking(True)
