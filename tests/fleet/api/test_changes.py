@@ -127,7 +127,10 @@ def test_it_sends_what_was_missed(port, admin):
 def test_it_says_reset_when_too_much_was_missed(port, admin):
     for version in (change("a") + 10**6, -1):
         with listen(port, admin, f"?since={version}") as line:
-            assert heard(line)["type"] == ("reset" if version > 0 else "ping")
+            # Changes of a moment ago may come first, where a socket that is closing still has its follower.
+            while "type" not in (received := heard(line)):
+                pass
+            assert received["type"] == ("reset" if version > 0 else "ping")
 
 
 def test_it_hangs_up_when_the_token_is_revoked(port, admin, monkeypatch):
