@@ -97,6 +97,8 @@ def test_it_moves_the_jobs_of_a_drained_cluster_and_comes_back_to_it_once_it_is_
     clusters.drain(home, by="ada", now=timezone.now())
     world.expect("llama", "Running", on=other(home.name))
     assert Event.objects.filter(message__contains=f"{home.name} is drained").exists()
+    first = Attempt.objects.get(job__name="llama", number=1)
+    assert (first.outcome, first.cause, first.incident) == ("Drained", "", None), "maintenance, and no fault"
     world.until(lambda: world.copies() == {home.name: [], other(home.name): ["llama"]}, "one copy is left")
     world.apply(pytorch_job("bert", workers=0, gpus=4, duration="10h"))
     world.until(lambda: says(world, "bert", "convoy.dev/drained"), "bert finds no place")

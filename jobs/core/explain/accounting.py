@@ -17,7 +17,7 @@ UNKNOWN = "Unknown"
 _RUNS = (Owner.RUNNING, SAVED, UNSAVED)
 _LOST = frozenset({Outcome.FAILED, Outcome.REFUSED, Outcome.LOST, Outcome.VANISHED, Outcome.TIMED_OUT})
 _MADE_WAY = frozenset({Outcome.RECLAIMED, Outcome.DRAINED})
-"""Stopped on purpose, and not for a fault: for another job, or because a person drains a node."""
+"""Stopped on purpose, and not for a fault: for another job, or because a person drains a node or a cluster."""
 _STOPPED = frozenset({Outcome.SUSPENDED, Outcome.DELETED, Outcome.SUPERSEDED})
 
 
@@ -53,7 +53,7 @@ class Sums:
     useful: int = 0
     """Running, in attempts that succeeded or go on."""
     preempted: int = 0
-    """Running, in attempts that made way for other jobs, or for the drain of a node."""
+    """Running, in attempts that made way for other jobs, or for a drain."""
     lost: int = 0
     """Running, in attempts that failed, were lost with their cluster, or ran out of time."""
     stopped: int = 0

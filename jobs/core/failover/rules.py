@@ -37,7 +37,7 @@ class Outcome(StrEnum):
     TIMED_OUT = "TimedOut"
     """It ran longer than its queue allows, or its job's deadline came."""
     DRAINED = "Drained"
-    """A person drained a node under it: no failure of the job or of its cluster."""
+    """A person drained its cluster, or a node under it: no failure of the job or of the cluster."""
     SUPERSEDED = "Superseded"
     """Another attempt counts: a newer one that a restored database did not know, an earlier one that had succeeded, or the one
     that was started at the same place with a changed spec."""

@@ -46,12 +46,12 @@ def sent(job: Job, attempt: int, now: datetime) -> bool:
 def regain(job: Job, share: Share, now: datetime) -> Share | None:
     """Makes a lost share whose copy still runs a current one again, and returns it.
 
-    None if the share did not leave because its cluster was lost, or must still leave it.
+    None if the share did not leave because its cluster was lost or drained, or must still leave it.
     """
     work = returns.copy_of(job, share.attempt)
     if work is None or not returns.may_stay(job, work.cluster, now):
         return None
-    ended = Attempt.objects.filter(job=job, number=share.attempt, outcome=Outcome.LOST)
+    ended = Attempt.objects.filter(job=job, number=share.attempt, outcome__in=returns.LEFT_THE_CLUSTER)
     if not ended.update(ended_at=None, outcome="", message="", **Attempt.NO_FAILURE):
         return None
     record_event(job, "StaysOnCluster", f"{share.cluster} recovered before the share was placed elsewhere", now)

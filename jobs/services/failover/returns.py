@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
+from fleet.core import tags
 from fleet.core.members import health
 from fleet.db import isolation, prepared
 from fleet.models import Cluster
@@ -27,6 +28,8 @@ from jobs.services.lifecycle import transitions, works
 from jobs.services.lifecycle.copies.fences import Fence
 from jobs.snapshot import spec_of, taints_of
 
+LEFT_THE_CLUSTER = (Outcome.LOST, Outcome.DRAINED)
+"""How attempts end whose job leaves a cluster that is lost, tainted or drained. Their copies may still run."""
 _OF_HEALTH = (health.NOT_READY_TAINT, health.UNREACHABLE_TAINT)
 _UNSENT = (*Job.WAITING, Job.State.SUSPENDED, Job.State.PLACED, Job.State.RECLAIMING)
 """States of a job whose latest attempt need not have been sent."""
@@ -80,6 +83,12 @@ def leaves_for_silence(job: Job, cluster: Cluster, now: datetime) -> bool:
     return cluster.state != Cluster.State.READY and (at is None or at > now)
 
 
+def leaves_for_drain(job: Job, cluster: Cluster, now: datetime) -> bool:
+    """Whether a person's drain alone makes the job leave a cluster that is well: no failure of the cluster."""
+    at = _tolerated_until(spec_of(job), [taint for taint in cluster.taints if tags.is_drain(taint)])
+    return cluster.state == Cluster.State.READY and at is not None and at <= now
+
+
 def adopt(now: datetime, pks: Iterable[int] | None = None) -> list[Job]:
     """Resumes the former attempts of waiting jobs whose cluster has recovered, and returns these jobs.
 
@@ -107,7 +116,7 @@ def _left_behind() -> QuerySet[Job]:
     # A fenced copy was left when its agent must have stopped it: it is resumed only if its member reports that it runs.
     sent = Work.objects.filter(**same_attempt, state=Work.State.APPLIED, fenced=False)
     applied = sent.filter(cluster__state=Cluster.State.READY)
-    lost = Attempt.objects.filter(job=OuterRef("pk"), number=OuterRef("attempt"), outcome=Outcome.LOST)
+    lost = Attempt.objects.filter(job=OuterRef("pk"), number=OuterRef("attempt"), outcome__in=LEFT_THE_CLUSTER)
     waiting = Job.objects.filter(state__in=Job.WAITING, attempt__gt=0, shares=[], suspended=False)
     return (
         waiting.filter(Exists(applied), Exists(lost), deleting_at__isnull=True).select_related("policy").order_by("pk")
@@ -131,15 +140,15 @@ def copy_of(job: Job, attempt: int, *, succeeded: bool = False) -> Work | None:
 def come_back(job: Job, now: datetime, *, succeeded: bool = False) -> bool:
     """Makes the attempt that the job has left current again.
 
-    Returns False if the job did not leave because its cluster was lost, or if it must still leave that cluster, for example
-    because it is drained. With ``succeeded``, the reason for leaving does not matter, even if the job was suspended meanwhile:
+    Returns False if the job did not leave because its cluster was lost or drained, or if it must still leave that cluster.
+    With ``succeeded``, the reason for leaving does not matter, even if the job was suspended meanwhile:
     otherwise the completed job would run a second time.
     """
     work = copy_of(job, job.attempt, succeeded=succeeded)
     if work is None or not (succeeded or may_stay(job, work.cluster, now)):
         return False
     current = Attempt.objects.filter(job=job, number=job.attempt)
-    attempt = (current if succeeded else current.filter(ended_at__isnull=False, outcome=Outcome.LOST)).first()
+    attempt = (current if succeeded else current.filter(ended_at__isnull=False, outcome__in=LEFT_THE_CLUSTER)).first()
     if attempt is None:
         return False
     rows = Job.objects.filter(pk=job.pk, attempt=job.attempt, deleting_at__isnull=True)

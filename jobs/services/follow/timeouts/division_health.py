@@ -79,7 +79,7 @@ def _end_crash_loop(job: Job, share: Share, cluster: Cluster | None, now: dateti
 
 
 def _may_leave(cluster: Cluster | None, outcome: Outcome, now: datetime) -> bool:
-    return cluster is None or outcome is not Outcome.LOST or bool(eviction_rate.allow(cluster, now))
+    return cluster is None or outcome not in returns.LEFT_THE_CLUSTER or bool(eviction_rate.allow(cluster, now))
 
 
 def _departures(job: Job, share: Share, cluster: Cluster | None, now: datetime) -> Iterator[Departure]:
@@ -91,9 +91,8 @@ def _departures(job: Job, share: Share, cluster: Cluster | None, now: datetime) 
         return
     wait, at = spec.application_toleration_s, returns.leaves_at(job, cluster)
     if at is not None and at <= now and cluster.is_heartbeat_recent(now):
-        message = f"{cluster.name} is {describe_condition(cluster)} and the job's toleration has expired"
         purge = PurgeMode.GRACEFULLY if spec.cluster_purge is PurgeMode.NEVER else spec.cluster_purge
-        yield Outcome.LOST, Reason(Code.CLUSTER_LOST, message), purge
+        yield *cluster_departure(job, cluster, now), purge
     if share.state is ShareState.BACKOFF and wait is not None:
         since = datetime.fromisoformat(share.unhealthy_since)
         if cluster.freshness.observed_for(since, now) >= timedelta(seconds=wait):
@@ -112,6 +111,14 @@ def _is_late(job: Job, share: Share, cluster: Cluster, now: datetime) -> bool:
     since = works.asked_since(job, share.attempt, placed) if placed else None
     limit = timedelta(seconds=settings.CONVOY_FAILOVER.start_timeout_s)
     return since is not None and cluster.freshness.observed_for(since, now) > limit
+
+
+def cluster_departure(job: Job, cluster: Cluster, now: datetime) -> tuple[Outcome, Reason]:
+    """How the attempt of a job ends that leaves the cluster now, and why. A drain is no fault of the cluster."""
+    message = f"{cluster.name} is {describe_condition(cluster)} and the job's toleration has expired"
+    if returns.leaves_for_drain(job, cluster, now):
+        return Outcome.DRAINED, Reason(Code.WAITING_FOR_SCHEDULER, message)
+    return Outcome.LOST, Reason(Code.CLUSTER_LOST, message)
 
 
 def describe_condition(cluster: Cluster) -> str:

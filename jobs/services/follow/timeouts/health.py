@@ -178,14 +178,17 @@ def _leave_lost(cluster: Cluster, jobs: Sequence[Job], now: datetime) -> tuple[i
     here = set(lock_jobs(Job.objects.filter(pk__in=[job.pk for job in jobs], cluster=cluster, state__in=Job.ON_MEMBER)))
     here -= _locked_and_sent(cluster, jobs, now)
     allowed = eviction_rate.allow(cluster, now, len(here))
-    condition = division_health.describe_condition(cluster)
-    reason = Reason(Code.CLUSTER_LOST, f"{cluster.name} is {condition} and the job's toleration has expired")
     leaving = [job for job in jobs if job.pk in here][:allowed]
-    left = [job for job in leaving if failover.leave(job, Outcome.LOST, reason, now, purge=_cluster_purge(job))]
+    left = [job for job in leaving if _leave_cluster(job, cluster, now)]
     if silent := [job.pk for job in left if returns.leaves_for_silence(job, cluster, now)]:
         lost = Attempt.objects.filter(job__in=silent, number=F("job__attempt"), outcome=Outcome.LOST)
         lost.update(left_at=F("ended_at"))
     return len(left), allowed == len(here)
+
+
+def _leave_cluster(job: Job, cluster: Cluster, now: datetime) -> bool:
+    outcome, reason = division_health.cluster_departure(job, cluster, now)
+    return failover.leave(job, outcome, reason, now, purge=_cluster_purge(job))
 
 
 def _locked_and_sent(cluster: Cluster, jobs: Sequence[Job], now: datetime) -> set[int]:
