@@ -14,6 +14,19 @@ def test_it_tells_who_would_stand_otherwise(server, convoy):
     assert "Runs on north" in said.out and "0/1 clusters fit" in said.out and "1 wait" in said.err
 
 
+@pytest.mark.parametrize(
+    ("words", "change"),
+    [
+        (("--drain-node", "north/a100-0"), {"drain_node": {"cluster": "north", "node": "a100-0"}}),
+        (("--drain-cluster", "north"), {"drain_cluster": "north"}),
+    ],
+)
+def test_it_supposes_a_drain(server, convoy, words, change):
+    answer(server, DIFFERENCE)
+    assert "Runs on north" in convoy("whatif", *words).out
+    assert json.loads(server.sent("POST").body) == change
+
+
 def test_it_supposes_several_things_at_once(server, convoy):
     answer(server)
     (convoy.home / "a.yaml").write_text("kind: A\n")
@@ -25,7 +38,14 @@ def test_it_supposes_several_things_at_once(server, convoy):
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("--max", "cpu=8"), ("--add-nodes", "north=many"), ("--lose-cluster", "a", "-o", "x")]
+    "words",
+    [
+        (),
+        ("--max", "cpu=8"),
+        ("--add-nodes", "north=many"),
+        ("--drain-node", "north"),
+        ("--lose-cluster", "a", "-o", "x"),
+    ],
 )
 def test_it_refuses_what_says_nothing(convoy, words):
     assert convoy("whatif", *words).code == 2

@@ -12,13 +12,17 @@ from frontend.cli.problems import usage
 from frontend.cli.session import Session
 
 
-def whatif(
+def whatif(  # noqa: PLR0913 - each is an option of the command
     context: typer.Context,
     add_job: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="If these manifests were submitted; - reads standard input."),
     ] = None,
     lose_cluster: Annotated[str, typer.Option(metavar="CLUSTER", help="If this cluster were lost.")] = "",
+    drain_cluster: Annotated[str, typer.Option(metavar="CLUSTER", help="If this cluster were drained.")] = "",
+    drain_node: Annotated[
+        str, typer.Option(metavar="CLUSTER/NODE", help="If this node were drained: all jobs with pods there leave it.")
+    ] = "",
     add_nodes: Annotated[
         str, typer.Option(metavar="CLUSTER=COUNT", help="If the cluster had more nodes of its most common type.")
     ] = "",
@@ -38,6 +42,10 @@ def whatif(
         suppose["add_job"] = read(add_job).decode()
     if lose_cluster:
         suppose["lose_cluster"] = lose_cluster
+    if drain_cluster:
+        suppose["drain_cluster"] = drain_cluster
+    if drain_node:
+        suppose["drain_node"] = _node(drain_node)
     if add_nodes:
         suppose["add_nodes"] = _nodes(add_nodes)
     if raise_quota:
@@ -78,6 +86,13 @@ def _outcome(outcome: Mapping[str, Any]) -> str:
 
 def _why(outcome: Mapping[str, Any]) -> str:
     return (outcome["reason"] or {}).get("message") or human.NONE
+
+
+def _node(text: str) -> dict[str, str]:
+    cluster, _, node = text.partition("/")
+    if not cluster or not node:
+        raise usage(f"{text!r} is not CLUSTER/NODE", "for example: --drain-node north/north-a100-0")
+    return {"cluster": cluster, "node": node}
 
 
 def _nodes(text: str) -> dict[str, Any]:
