@@ -70,7 +70,7 @@ def take_draft(shown: Page) -> None:
         )
         box.fill(value)
         box.press("Tab")
-    shown.get_by_text("Looking…").wait_for(state="hidden")
+    shown.get_by_text("Calculating…").wait_for(state="hidden")
     shown.wait_for_load_state("networkidle")
     shown.screenshot(path=IMAGES / "quotas.png", animations="disabled")
 

@@ -133,7 +133,7 @@ def test_a_chart_is_on_its_way_or_failed_or_has_nothing_to_show(page, north, spo
     expect(panel.get_by_role("alert")).to_contain_text("not now", ignore_case=True)
     assert axe(page) == []
     panel.get_by_role("button", name="Try again").click()
-    expect(panel.get_by_role("heading", name="Nothing recorded in this time")).to_be_visible()
+    expect(panel.get_by_role("heading", name="Nothing recorded in this period")).to_be_visible()
     assert axe(page) == []
 
 

@@ -75,7 +75,7 @@ def test_it_joins_a_cluster_after_a_bad_kubeconfig(page, aside, north, stranger)
     expect(page.get_by_role("button", name="Join the fleet")).to_be_disabled()
     page.get_by_role("textbox", name="Kubeconfig").fill(stranger)
     page.get_by_role("button", name="Check the connection").click()
-    expect(page.get_by_role("listitem").filter(has_text="It is no member yet")).to_contain_text("passed")
+    expect(page.get_by_role("listitem").filter(has_text="It is not a member yet")).to_contain_text("passed")
     page.get_by_role("button", name="Join the fleet").click()
     expect(page.get_by_role("heading", name="south", level=1)).to_be_visible()
     page.get_by_role("button", name="Detach").click()
@@ -145,14 +145,16 @@ def test_an_admin_sees_and_changes_how_a_cluster_is_accessed(page, north, axe):
     people = page.get_by_role("group", name="Impersonation")
     expect(people).to_contain_text("Everything reaches the cluster as the fleet’s own account")
     people.get_by_role("button", name="Turn on").click()
-    dialog = page.get_by_role("dialog", name="Ask north in the names of persons?")
+    dialog = page.get_by_role("dialog", name="Impersonate users on north?")
     assert axe(page) == []
     dialog.get_by_role("button", name="Turn on").click()
     expect(people).to_contain_text("its own RBAC and audit see who it was")
     tokens = page.get_by_role("group", name="Short-lived tokens")
-    expect(tokens).to_contain_text("What the cluster was joined with is used")
+    expect(tokens).to_contain_text("The credentials it joined with are used")
     tokens.get_by_role("button", name="Turn off").click()
-    page.get_by_role("dialog", name="Use what north was joined with?").get_by_role("button", name="Turn off").click()
+    page.get_by_role("dialog", name="Use the credentials north joined with?").get_by_role(
+        "button", name="Turn off"
+    ).click()
     expect(tokens.get_by_role("button", name="Turn on")).to_be_visible()
     expect(tokens).to_contain_text("turned off for this cluster", ignore_case=True)
     row = page.get_by_role("row").filter(has=page.get_by_role("button", name=re.compile("^Exclude "))).first

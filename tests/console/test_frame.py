@@ -138,7 +138,7 @@ def test_it_says_which_jobs_a_policy_would_claim_as_it_is_edited(page, busy):
     expect(outlook.get_by_role("listitem")).to_have_text(["default/llama", "default/giant"])
     go(page, "/policies")
     page.get_by_role("button", name="New policy").click()
-    expect(outlook).to_contain_text("new-policy would claim no job that is there")
+    expect(outlook).to_contain_text("new-policy would claim no existing job")
 
 
 def test_it_copies_where_the_browser_has_no_clipboard(page, north):
@@ -172,5 +172,9 @@ def test_it_can_be_used_on_a_telephone(page, busy, axe):
     assert axe(page) == []
     page.keyboard.press("Escape")
     expect(rooms.get_by_role("link")).to_have_count(0)
+    for path in ("/access", "/fleet/north"):
+        go(page, path)
+        expect(page.get_by_role("table").first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == 390, path
     for name in ("Search", "Live", "ada"):
         expect(page.get_by_role("button", name=name).first).to_be_in_viewport(ratio=1)

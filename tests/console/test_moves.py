@@ -31,7 +31,7 @@ def test_it_follows_the_moves_when_a_cluster_dies(world, page, aside, north, sti
     page.get_by_role("link", name="north does not answer").click()
     expect(page.get_by_role("heading", name="north does not answer", level=1)).to_be_visible()
     story = page.get_by_role("region", name="Timeline")
-    for step in ("First failed look at north", "ends attempt 1 on north", "runs again on south"):
+    for step in ("First failed check of north", "ends attempt 1 on north", "runs again on south"):
         expect(story).to_contain_text(step)
     address = page.get_by_role("link", name="Export post-mortem").get_attribute("href")
     assert address is not None

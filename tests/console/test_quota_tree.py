@@ -204,7 +204,7 @@ def test_it_tells_the_second_of_two_and_lets_them_go_on(visit, tree, aside):
     field(eve, "max", "root/speech").fill("5")
     apply(eve, 2)
     told = ada.get_by_role("alert").filter(has_text="eve has saved generation 2 meanwhile")
-    expect(told).to_contain_text("They changed what you change, too")
+    expect(told).to_contain_text("They changed some of the same things")
     expect(ada.get_by_role("button", name="Apply", exact=True)).to_have_attribute("aria-disabled", "true")
     told.get_by_role("button", name="Put my changes on generation 2").click()
     expect(field(ada, "max", "root/speech")).to_have_value("5")
@@ -276,7 +276,7 @@ def test_it_starts_a_first_tree_with_all_the_fleet_has(visit, aside):
     aside(people)
     aside(a_cluster)
     page = visit("ada")
-    page.get_by_role("button", name="Create one with the whole fleet").click()
+    page.get_by_role("button", name="Create one for the whole fleet").click()
     expect(field(page, "min", "root")).to_have_value("8")
     assert aside(root)["max"] == {GPU: "8", "cpu": "64", "memory": "256Gi"}
 

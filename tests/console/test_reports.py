@@ -41,6 +41,6 @@ def test_it_shows_what_a_day_cost_who_lent_to_whom_and_what_it_was_lost_to(page,
     expect(waits.get_by_role("row", name=re.compile("^root.speech 0s 0s 1"))).to_be_visible(timeout=SLOW_MS)
     assert axe(page) == []
     go(page, "/reliability")
-    classes = page.get_by_role("region", name="What cost GPU-hours")
+    classes = page.get_by_role("region", name="Causes of lost GPU-hours")
     expect(classes.get_by_role("row", name=re.compile("^Unknown 4 .* 1 6h$"))).to_be_visible(timeout=SLOW_MS)
     assert axe(page) == []

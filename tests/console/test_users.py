@@ -108,7 +108,7 @@ def test_it_asks_before_a_token_is_revoked_and_copies_a_new_one(page):
     sign_in(page, at="/access")
     tokens = page.get_by_role("region", name="Your tokens")
     tokens.get_by_label("Token").fill("ci")
-    tokens.get_by_role("button", name="Make a token").click()
+    tokens.get_by_role("button", name="Create a token").click()
     expect(tokens.get_by_role("button", name="Copy")).to_be_visible()
     tokens.get_by_role("button", name="Revoke ci").click()
     page.get_by_role("dialog", name="Revoke ci?").get_by_role("button", name="Cancel").click()

@@ -27,10 +27,10 @@ def test_it_says_what_a_lost_cluster_would_do_and_is_shared_by_link(world, page,
     assert axe(page) == []
     address = page.url
     page.get_by_role("textbox", name="Jobs are submitted").fill("")
-    expect(result).to_contain_text("not calculated yet")
+    expect(result).to_contain_text("not been calculated yet")
     expect(result.get_by_role("row")).to_have_count(0)
     page.goto("/fleet")
     page.goto(address)
     expect(result.get_by_role("row").filter(has_text="bert")).to_be_visible()
     page.get_by_role("button", name="Clear").click()
-    expect(result).to_contain_text("Nothing supposed yet")
+    expect(result).to_contain_text("Nothing to calculate yet")

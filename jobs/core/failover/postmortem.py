@@ -57,7 +57,7 @@ def _head(story: Story) -> Iterator[str]:
         yield f"- Signal: {_plain(facts.message)}"
     yield f"- Jobs stopped: {len({each.job for each in story.affected})}, of which {len(story.waiting)} wait"
     if story.returned:
-        yield f"- Jobs that were to move and went on there: {len({each.job for each in story.returned})}"
+        yield f"- Jobs that were to move and continued there: {len({each.job for each in story.returned})}"
     if story.other_jobs:
         yield f"- Jobs of namespaces that you may not see: {story.other_jobs}"
     yield f"- GPU-minutes not used while jobs were stopped: {story.gpu_minutes_stopped:.1f}"
@@ -82,12 +82,12 @@ def _sentence(step: Step, story: Story) -> str:
     job, cluster = _plain(step.title), _plain(step.cluster)
     message = f": {_plain(step.message)}" if step.message else ""
     return {
-        What.SIGNAL: f"first failed look at {cluster}",
+        What.SIGNAL: f"first failed check of {cluster}",
         What.DECLARED: f"{cluster} is no longer Ready{message}",
         What.LEFT: f"{job} ends attempt {step.attempt} on {cluster}{message}",
         What.PLACED: f"{job} is placed on {cluster} as attempt {step.attempt}",
         What.RUNNING: f"{job} runs again on {cluster}",
-        What.RETURNED: f"{job} goes on on {cluster} as attempt {step.attempt}, which still ran",
+        What.RETURNED: f"{job} continues on {cluster} as attempt {step.attempt}, which was still running",
         What.CAUSE_OVER: f"{cluster} is Ready again" if story.facts.reason else "nothing more has followed",
         What.EXPECTED: f"{job} leaves {cluster}, unless it is Ready again before",
     }[step.what]

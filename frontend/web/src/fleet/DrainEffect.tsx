@@ -49,7 +49,7 @@ export function DrainEffect({ answer: { data, error, isFetching, refetch }, titl
         {leaving.length > 0 && (
           <p className={classes['note']}>
             {t('drain.leaves', { count: leaving.length })}
-            {waiting.length > 0 && ` ${t('drain.waits', { count: waiting.length })}`}
+            {waiting.length > 0 && ` ${t(waiting.length === leaving.length ? 'drain.allWait' : 'drain.waits', { count: waiting.length })}`}
           </p>
         )}
         {shown.map((note) => (

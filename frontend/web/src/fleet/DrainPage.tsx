@@ -76,10 +76,7 @@ function Steer({ cluster }: { cluster: Cluster }) {
 function Effect({ cluster }: { cluster: Cluster }) {
   const { t } = useTranslation('deferred');
   const answer = useQuery(drainQuery(cluster.name));
-  const notes = (leaving: number) => {
-    const unlisted = Math.max(cluster.jobs.running + cluster.jobs.placed - leaving, 0);
-    return unlisted > 0 ? [t('drain.unlisted', { count: unlisted })] : [];
-  };
+  const notes = (_: number, hidden: number) => (hidden > 0 ? [t('node.unseen', { count: hidden })] : []);
   const empty = { title: t('drain.nothingTitle', { name: cluster.name }), body: t('drain.nothingBody') };
   return <DrainEffect answer={answer} title={t('drain.effect')} empty={empty} notes={notes} />;
 }

@@ -95,18 +95,18 @@ export const gpuReadingsQuery = queryOptions({
   refetchInterval: SWEEP_MS,
 });
 
-/** What the GPUs of the running jobs of each team or queue do. */
+/** What the GPUs of the running jobs of each team or queue do. It reads the whole fleet: asked again as readings come, and not as clusters change. */
 export function gpuGroupsQuery(by: 'namespace' | 'queue') {
   return queryOptions({
-    queryKey: ['clusters', 'gpu-groups', by],
+    queryKey: ['gpu-usage', 'groups', by],
     queryFn: ({ signal }) => api.get<GroupUses>('gpu-usage/groups/', { query: { by }, signal }),
     refetchInterval: SWEEP_MS,
   });
 }
 
-/** Running jobs that leave GPUs idle. */
+/** Running jobs that leave GPUs idle, asked as rarely. */
 export const idleGpusQuery = queryOptions({
-  queryKey: ['clusters', 'idle-gpus'],
+  queryKey: ['gpu-usage', 'idle'],
   queryFn: ({ signal }) => api.get<IdleJobs>('gpu-usage/idle/', { signal }),
   refetchInterval: SWEEP_MS,
 });

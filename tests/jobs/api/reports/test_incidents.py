@@ -85,7 +85,7 @@ def test_a_job_that_left_and_went_on_when_its_cluster_recovered_is_in_the_story(
         ("Signal", None), ("Declared", None), ("Left", "llama"), ("Returned", "llama"), ("CauseOver", None)
     ]  # fmt: skip
     written = reader.get(f"/api/v1/incidents/{row['id']}/postmortem/").content.decode()
-    assert "- Jobs that were to move and went on there: 1" in written and "goes on on north as attempt 1" in written
+    assert "- Jobs that were to move and continued there: 1" in written and "continues on north as attempt 1" in written
 
 
 def test_a_reader_of_one_namespace_sees_outages_and_only_what_hit_its_jobs():

@@ -7,6 +7,8 @@ const AXIS_FONT = "12px 'Inter Variable', system-ui, sans-serif";
 const HATCHED = new Set<Look>(['held', 'away', 'lent', 'c1', 'c3', 'c5', 'c7']);
 const DASHES: Partial<Record<Look, number[]>> = { min: [6, 4], lent: [2, 3] };
 const DAY_S = 86_400;
+/** Seconds between two times on the axis. They are written to the minute, so that less would write one twice. */
+const TIME_STEPS = [60, 300, 600, 900, 1800, 3600, 7200, 10_800, 14_400, 21_600, 43_200, ...[1, 2, 3, 5, 7, 14, 30].map((days) => days * DAY_S)];
 const HATCH = 6;
 
 function token(name: string): string {
@@ -62,7 +64,7 @@ export function axesOf(language: string, words?: (value: number) => string): uPl
     return (step >= DAY_S || isMidnight ? day : hour).format(date);
   };
   return [
-    { ...common, size: 26, gap: 6, values: (_, splits, __, ___, step) => splits.map((at) => moment(at, step)) },
+    { ...common, incrs: TIME_STEPS, size: 26, gap: 6, values: (_, splits, __, ___, step) => splits.map((at) => moment(at, step)) },
     { ...common, size: words ? 72 : 46, gap: 6, values: (_, splits) => splits.map((value) => (words ? words(value) : number.format(value))) },
   ];
 }
