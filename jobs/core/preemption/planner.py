@@ -10,6 +10,7 @@ is evicted is not known here.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -19,7 +20,7 @@ from jobs.core.admission.equivalence import EquivalenceClass
 from jobs.core.admission.plans import Placed, Placement, Plan
 from jobs.core.gang.types import AdmittedGang, Gang
 from jobs.core.placement.types import Assignment
-from jobs.core.preemption import parts
+from jobs.core.preemption import making_room, parts
 from jobs.core.preemption.cost import Loss
 from jobs.core.scheduling.scheduler import Scheduler
 from quotas.core.accounts.ledger import Ledger
@@ -322,7 +323,7 @@ class _Planner:
             return self._find_without(gang, keys) is not None
 
         search = self.ledger, self.scheduler.unit(gang.job_id), lambda: self.candidates.running, can_place
-        reclaimed = reclaim.search(*search) or borrowers.search(*search)
+        reclaimed = reclaim.search(*search, partial(self._propose, gang)) or borrowers.search(*search)
         keys = frozenset(victim.key for victim in reclaimed.victims) if reclaimed else frozenset()
         assignment = self._find_without(gang, keys) if reclaimed else None
         if reclaimed is None or assignment is None:
@@ -363,6 +364,19 @@ class _Planner:
             with self.places.without_reservation():
                 assignment = self.places.find(("beside", group.shape), gang, group.only, self.now)
         return assignment
+
+    def _propose(self, gang: Gang, prices: Mapping[str, float]) -> frozenset[str]:
+        group = self.scheduler.class_of(gang.job_id)
+        gone = {key: self.candidates.gone(frozenset({key}), gang.job_id).values() for key in prices}
+        leaving = {
+            key: each
+            for key, gangs in gone.items()
+            for each in gangs
+            if group is not None and (not group.only or each.cluster in group.only)
+        }
+        first = self.scheduler.comes_before_kept(gang)
+        with self.places.without_reservation() if first else nullcontext():
+            return making_room.propose(self.places, gang, leaving, prices, self.now)
 
     def _find_without(self, gang: Gang, keys: frozenset[str]) -> Assignment | None:
         targets = self.candidates.gone(keys, gang.job_id).values()

@@ -24,10 +24,11 @@ the side that is furthest above its min. Jobs within the min-runtime of their qu
 suffice; the caller evicts them when it ends. Each pool to choose from holds the one before, so the first that suffices is
 found by bisection.
 Where these leave no right to others that would do (a queue is no longer above its min, and what its next job frees is on the
-right nodes), any that suffice and may go together are chosen, as far as possible by the same order (`conflicts`).
+right nodes), any that suffice and may go together are chosen, as far as possible by the same order (`conflicts`); in fleets too
+large for that, by what each takes of what its queue may lose (`proposals`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
@@ -39,11 +40,11 @@ from quotas.core.accounts.ledger import Ledger, Units
 from quotas.core.queues import admission
 from quotas.core.queues.admission import Bound, Refused
 from quotas.core.queues.order import Unit
-from quotas.core.reclaiming import conflicts, covering
+from quotas.core.reclaiming import conflicts, covering, proposals
 from quotas.core.reclaiming.candidates import Candidates, Running
 from quotas.core.reclaiming.rights import Rights
 from quotas.core.reclaiming.sides import find_sides
-from quotas.core.reclaiming.targeting import OVERSIZE, CanPlace, Columns, as_reclaim
+from quotas.core.reclaiming.targeting import OVERSIZE, CanPlace, Columns, Propose, as_reclaim, propose_none
 from quotas.core.reclaiming.victims import Reclaim, Target
 from quotas.core.trees.amounts import UNLIMITED
 from quotas.core.trees.tree import PreemptPolicy
@@ -60,7 +61,11 @@ def plan_reclaim(ledger: Ledger, preemptor: Unit, running: Iterable[Running], ca
 
 
 def search(
-    ledger: Ledger, preemptor: Unit, candidates: Callable[[], Candidates], can_place: CanPlace
+    ledger: Ledger,
+    preemptor: Unit,
+    candidates: Callable[[], Candidates],
+    can_place: CanPlace,
+    propose: Propose = propose_none,
 ) -> Reclaim | None:
     """As `plan_reclaim`, with candidates that serve several searches; they are loaded only when the preemptor has a right, and
     some job may have to yield to it.
@@ -70,7 +75,7 @@ def search(
     )
     if isinstance(answer, Refused) and (answer.bound is Bound.MIN or answer.code is admission.Code.NEVER_FITS):
         return None
-    reclaim = _Search(ledger, preemptor, can_place)
+    reclaim = _Search(ledger, preemptor, can_place, propose)
     if not reclaim.has_a_right():
         return None
     known = candidates() if reclaim.may_find_targets() else Candidates(ledger, ())
@@ -90,8 +95,9 @@ def may_lose(ledger: Ledger, leaf: str) -> bool:
 
 
 class _Search(Rights):
-    def __init__(self, ledger: Ledger, preemptor: Unit, can_place: CanPlace) -> None:
+    def __init__(self, ledger: Ledger, preemptor: Unit, can_place: CanPlace, propose: Propose) -> None:
         super().__init__(ledger, preemptor, can_place)
+        self.propose = propose
         self.pool: Positions = np.zeros(0, dtype=np.int64)
         """The candidates that are considered now, in the order of their going."""
         self.stops_own_borrowers = False
@@ -344,7 +350,27 @@ class _Search(Rights):
             return self.has_place_without([*_positions(unstarted), *going])
 
         chosen = conflicts.find_compatible(list(reach), would_suffice, self._in_conflict)
+        chosen = self._proposed(reach, would_suffice) if chosen is None else chosen
         return None if chosen is None else unstarted + self._in_turn(chosen)
+
+    def _proposed(self, reach: Iterable[int], suffices: Callable[[Sequence[int]], bool]) -> list[int] | None:
+        jobs = self.candidates.jobs
+
+        def propose(prices: Mapping[int, float]) -> list[int]:
+            position = {jobs[each].key: each for each in prices}
+            return [position[key] for key in self.propose({key: prices[each] for key, each in position.items()})]
+
+        prices = {position: self._price(position) for position in reach}
+        return proposals.find(prices, propose, suffices, self._in_conflict)
+
+    def _price(self, position: int) -> float:
+        """The most that it takes of what a node above it may lose, 1 at most."""
+        ledger, size = self.ledger, self.candidates.sizes[position]
+        rows = ledger.rows[int(self.candidates.leaf[position])]
+        over = (ledger.held.claims - ledger.min)[rows[: self.parting(rows)]]
+        counted = (size > 0) & (over > 0) & self.consumed
+        shares = np.where(counted, size / np.maximum(over, 1), 1.0).min(axis=1)
+        return float(min(shares.max(initial=1e-6), 1.0))
 
     def _reach(self) -> dict[int, Target]:
         """All it has a right to, each as if nothing but what stands in its own way had gone before it."""

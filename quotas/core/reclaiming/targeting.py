@@ -4,7 +4,7 @@ The ledger is changed as targets are chosen and kept again; the caller restores 
 not known here, but in `quotas.core.reclaiming.reclaim` and `quotas.core.reclaiming.borrowers`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,13 @@ OVERSIZE = 4
 Columns = NDArray[np.bool_]  # [resource]
 CanPlace = Callable[[frozenset[str]], bool]
 """Whether the preemptor would find a place if the jobs with these keys were gone. Monotonic: more gone never makes it False."""
+
+Propose = Callable[[Mapping[str, float]], frozenset[str]]
+"""Some of these jobs, each with its price, without which the preemptor may find a place; empty: none are known."""
+
+
+def propose_none(prices: Mapping[str, float]) -> frozenset[str]:  # noqa: ARG001
+    return frozenset()
 
 
 class Targeting:

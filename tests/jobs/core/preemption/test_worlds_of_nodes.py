@@ -1,146 +1,19 @@
 """In random fleets whose gangs stand on nodes: a waiting gang within its min gets a place whenever borrowers could make it one.
 
-The oracle tries every set of running gangs. It counts the GPUs of nodes and queues, and knows nothing of the engine.
+The oracle tries every set of running gangs. It counts the GPUs of nodes and queues, and knows nothing of the engine. In fleets
+too large for that one such set is planted.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from datetime import timedelta
 from itertools import chain, combinations
 from random import Random
 
-from jobs.core.gang.types import AdmittedGang
-from jobs.core.placement.types import NodeFacts
-from jobs.core.preemption import lending, planner
-from jobs.core.preemption.planner import PreemptionPlan
-from jobs.core.scheduling.scheduler import Scheduler
-from quotas.core.accounts.ledger import Charge
-from tests.jobs.core.builders import GI, GPU, NOON, PLENTY, a_quota, cluster, gang, request, under
-from tests.quotas.core.builders import quota
+import pytest
+
+from tests.jobs.core.preemption.worlds_of_nodes import CLAIMANT, Gang, World
 from tests.support.examples import IS_FULL
 
 WORLDS = 4000 if IS_FULL else 60
-CLAIMANT, BIG = 100, 101
-LEAVES = "abcde"
-"""The claimant's first. The last borrows alone: that is where the big gang waits."""
-Node = tuple[str, int]
-
-
-@dataclass(frozen=True)
-class Gang:
-    job: int
-    leaf: str
-    priority: int
-    nodes: tuple[Node, ...]
-    """Of each pod."""
-    gpus: int
-    """Of one pod."""
-    age_s: int
-
-    @property
-    def size(self) -> int:
-        return self.gpus * len(self.nodes)
-
-
-@dataclass(frozen=True)
-class World:
-    capacity: dict[Node, int]
-    mins: dict[str, int]
-    gangs: tuple[Gang, ...]
-    pods: int
-    gpus: int
-    """Of one pod of the claimant."""
-    by_priority: bool
-    """Whether the claimant's queue preempts by priority."""
-    big: int
-    """GPUs of a borrowing gang that nodes are kept for; 0: none waits."""
-
-    # the oracle
-
-    def has_place(self, gone: Iterable[Gang] = ()) -> bool:
-        """Whether the claimant fits into its quota, its min and one cluster when these are gone."""
-        staying = set(self.gangs).difference(gone)
-        free = Counter(self.capacity)
-        for each in staying:
-            free.subtract(dict.fromkeys(each.nodes, 0) | {n: each.gpus * k for n, k in Counter(each.nodes).items()})
-        room: Counter[str] = Counter()
-        for (name, _), amount in free.items():
-            room[name] += amount // self.gpus
-        own = sum(each.size for each in staying if each.leaf == "a") + self.pods * self.gpus
-        others = any(each.leaf != "a" for each in gone)
-        lower = any(each.leaf == "a" for each in gone)
-        before = sum(each.size for each in self.gangs if each.leaf == "a")
-        within = own <= self.mins["a"] if others else not lower or own <= max(before, self.mins["a"])
-        return within and free.total() >= self.pods * self.gpus and max(room.values()) >= self.pods
-
-    def may_go(self, gone: tuple[Gang, ...]) -> bool:
-        """By right: lower priorities of the own queue if that states so, of others what is above their min when it goes."""
-        for leaf in {each.leaf for each in gone}:
-            going = [each.size for each in gone if each.leaf == leaf]
-            if leaf == "a":
-                if not self.by_priority or any(each.priority >= 1 for each in gone if each.leaf == "a"):
-                    return False
-            elif (
-                sum(each.size for each in self.gangs if each.leaf == leaf) - sum(going) + max(going) <= self.mins[leaf]
-            ):
-                return False
-        return True
-
-    def choices(self) -> Iterator[tuple[Gang, ...]]:
-        every = chain.from_iterable(combinations(self.gangs, n) for n in range(1, len(self.gangs) + 1))
-        return (choice for choice in every if self.may_go(choice) and self.has_place(choice))
-
-    # the engine
-
-    def plan(self) -> PreemptionPlan:
-        now = NOON + timedelta(hours=2)
-        policy = {"preempt-policy": "PreemptLowerPriority" if self.by_priority else "Never"}
-        most = {GPU: sum(self.capacity.values())}
-        tree = [quota(leaf, {GPU: self.mins[leaf]}, most, attributes=policy if leaf == "a" else {}) for leaf in LEAVES]
-        running = [self._admitted(each) for each in self.gangs]
-        rules = a_quota(*tree, charges=[each.charge for each in running], total={**PLENTY, **most})
-        waiting = [
-            gang("claims", masters=0, workers=self.pods, gpus=self.gpus, priority=1, job_id=CLAIMANT, leaf="root/a")
-        ]
-        if self.big:
-            waiting.append(gang("big", masters=0, workers=self.big // 8, gpus=8, job_id=BIG, leaf="root/e"))
-        scheduler = Scheduler.from_snapshot(under(rules, waiting, self._sites()))
-        plan, preemption = lending.withdraw_lent(
-            scheduler,
-            scheduler.run(now),
-            lambda plan: planner.plan_preemption(scheduler, plan, lambda: running, now),
-            now,
-        )
-        placed = [each.gang.job_id for each in plan.placed]
-        assert CLAIMANT not in placed, "it fits as things stand"
-        return preemption
-
-    def _admitted(self, each: Gang) -> AdmittedGang:
-        pod = request(each.gpus)
-        total = {name: amount * len(each.nodes) for name, amount in pod.items()}
-        started = NOON + timedelta(hours=2, seconds=-each.age_s)
-        pods = tuple((f"{name}-{i}", pod) for name, i in each.nodes)
-        charge = Charge(f"root/{each.leaf}", total)
-        return AdmittedGang(
-            each.job, f"g{each.job}", charge, each.priority, started, each.nodes[0][0], total, pods=pods
-        )
-
-    def _sites(self):
-        used = {
-            node: [each for each in self.gangs for of_pod in each.nodes if of_pod == node] for node in self.capacity
-        }
-        for name in sorted({name for name, _ in self.capacity}):
-            facts = tuple(
-                NodeFacts(
-                    f"{name}-{node[1]}",
-                    {"cpu": 640_000, "memory": 999 * GI, GPU: gpus, "pods": 110},
-                    {GPU: sum(each.gpus for each in used[node]), "pods": len(used[node])},
-                )
-                for node, gpus in self.capacity.items()
-                if node[0] == name
-            )
-            yield replace(cluster(name), nodes=facts)
 
 
 def random_world(rng: Random) -> World:
@@ -189,3 +62,40 @@ def test_a_gang_within_its_min_is_served_by_every_set_of_borrowers_that_makes_ro
             smaller = chain.from_iterable(combinations(gone, n) for n in range(len(gone)))
             assert not any(world.may_go(each) and world.has_place(each) for each in smaller), f"world {seed}: too many"
     assert judged > WORLDS // 6, judged
+
+
+def large_world(rng: Random, nodes: int) -> World:
+    """Full nodes of small gangs, of three queues. Each is above its min by no more than it has on some nodes of one cluster,
+    which are as many as the claimant asks for.
+    """
+    capacity = {(f"c{i % 2}", i): 8 for i in range(nodes)}
+    free, gangs = Counter(capacity), []
+    while len(gangs) < 4 * nodes:
+        gpus, pods, name = rng.choice([1, 1, 2, 2, 4]), rng.choice([1, 1, 1, 2, 4]), rng.choice(["c0", "c1"])
+        slots = [node for node in capacity if node[0] == name for _ in range(free[node] // gpus)]
+        if len(slots) < pods:
+            break
+        chosen = slots[:pods] if rng.random() < 0.5 else rng.sample(slots, pods)
+        free.subtract({node: gpus * count for node, count in Counter(chosen).items()})
+        gangs.append(Gang(1000 + len(gangs), rng.choice("bcd"), 0, tuple(chosen), gpus, rng.choice([60, 600, 7000])))
+    rest = [node for node in capacity for _ in range(free[node])]
+    gangs += [Gang(5000 + i, rng.choice("bcd"), 0, (node,), 1, 60) for i, node in enumerate(rest)]
+    pods = rng.choice([2, 4, 8])
+    wanted = set(rng.sample([node for node in capacity if node[0] == "c0"], pods))
+    above, used = Counter(), Counter()
+    for each in gangs:
+        used[each.leaf] += each.size
+        above[each.leaf] += each.size if wanted.intersection(each.nodes) else 0
+    mins = {leaf: used[leaf] - above[leaf] for leaf in "bcd"}
+    return World(capacity, {"a": 8 * pods, **mins, "e": 0}, tuple(gangs), pods, 8, by_priority=False, big=0)
+
+
+@pytest.mark.parametrize("seed", range(100) if IS_FULL else range(4))
+def test_it_is_served_in_a_fleet_that_is_too_large_to_try_every_set(seed):
+    world = large_world(Random(seed), nodes=256 if IS_FULL else 64)
+    assert not world.has_place()
+    chosen = {each.target.job_id for each in world.plan().evictions}
+    gone = tuple(each for each in world.gangs if each.job in chosen)
+    assert gone and world.may_go(gone) and world.has_place(gone)
+    fewer = ([each for each in gone if each is not one] for one in gone)
+    assert not any(world.may_go(tuple(some)) and world.has_place(some) for some in fewer)
