@@ -164,6 +164,7 @@ class Job(models.Model):
                 condition=models.Q(accounted=False, finished_at__isnull=False),
                 name="jobs_unaccounted",
             ),
+            models.Index(fields=["deleting_at"], condition=models.Q(deleting_at__isnull=False), name="jobs_deleting"),
             models.Index(
                 fields=["state", "deadline_at"], condition=models.Q(deadline_at__isnull=False), name="jobs_deadline"
             ),

@@ -30,12 +30,19 @@ _LOCKED: dict[type[Model], Rows[Model]] = {model: _locked(model) for model in (D
 _JOBS = Rows(
     lambda param: Job.objects.filter(**_same(param)).order_by().values_list("kind", "namespace", "name", "group")
 )
+_WHOLE_JOBS = Rows(lambda param: Job.objects.filter(**_same(param)).order_by())
 
 
 def lock(model: type[Model], keys: Iterable[Key]) -> None:
     """Locks the rows with these keys, and few others."""
     for values in _batches(keys):
         _LOCKED[model].values(**values)
+
+
+def jobs(keys: Iterable[Key]) -> dict[tuple[str, str, str, str], Job]:
+    """By (kind, namespace, name, group): the jobs with these keys, and few others."""
+    found = (job for values in _batches(keys) for job in _WHOLE_JOBS.objects(**values))
+    return {(job.kind, job.namespace, job.name, job.group): job for job in found}
 
 
 def find_jobs(keys: Iterable[Key]) -> set[tuple[str, str, str, str]]:

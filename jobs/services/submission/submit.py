@@ -5,7 +5,7 @@ All or nothing: one fault in one document and no document is applied. Applying t
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -19,27 +19,23 @@ from fleet.kube.resources import PRIORITY_CLASSES, RESOURCE_CLAIMS, SIGS_POD_GRO
 from fleet.services.auditing import audit
 from fleet.services.authorization import namespaces
 from jobs import snapshot, snapshot_topology, tracing
-from jobs.core.failover.hang_policy import parse_on_hang
 from jobs.core.failover.lifecycle import max_wait_s, parse_deadline
-from jobs.core.failover.node_check import parse_node_check
-from jobs.core.gang import entitlement, priority_classes, topology_constraints
-from jobs.core.life.dependencies import AFTER, parse_after
+from jobs.core.gang import entitlement, priority_classes
+from jobs.core.life.dependencies import AFTER
 from jobs.core.life.jobs import JOB, JobEvent
 from jobs.core.manifest_fields import Faults
-from jobs.core.policies import data_placement, overrides, preferences
+from jobs.core.policies import data_placement, overrides
 from jobs.core.policies import propagation as policies
 from jobs.core.reasons import Code, Reason
-from jobs.core.resizing.elastic import is_elastic
-from jobs.core.topology import speed
 from jobs.events import announce_jobs, change, job_event
 from jobs.kinds import derived_names, device_claims, gangs, registry, training_runtime
-from jobs.kinds.base import DEVICES, RESOLVED, Kind, Manifest, Reading
+from jobs.kinds.base import DEVICES, RESOLVED, Manifest, Reading
 from jobs.models import Dependent, Job, Policy
 from jobs.services.lifecycle import cycle_requests, dependencies, gang_fields, sizes, volume_claims, workload_policy
 from jobs.services.lifecycle.accounting import attempt_leaves
 from jobs.services.lifecycle.copies import copy_metadata
 from jobs.services.scheduling.demand import entitlements, priorities, queueing
-from jobs.services.submission import deadlines, existing_rows, policy_claims
+from jobs.services.submission import annotation_faults, deadlines, existing_rows, policy_claims
 from jobs.services.submission.changes import actions, resizing, restarts, spec_changes
 from jobs.services.submission.references import References
 from quotas.core.trees import parsing as quota_trees
@@ -80,6 +76,8 @@ class _Document:
     write: Callable[["_Document", str, datetime], Applied]
     warnings: list[str] = field(default_factory=list)
     reading: Reading = Reading()
+    job: Job | None = None
+    """The job that it changes, where that is known and locked."""
 
     @property
     def kind(self) -> str:
@@ -133,6 +131,7 @@ def _write(read: Sequence[tuple[_Document, object]], by: str, now: datetime) -> 
     results = {i: read[i][0].write(read[i][0], by, now) for i in order if _rank(read[i][0]) < 2}
     created = _create_jobs([read[i][0] for i in fresh], by, now)
     results |= dict(zip(fresh, created, strict=True))
+    _load_jobs([read[i][0] for i in order if i not in results])
     results |= {i: read[i][0].write(read[i][0], by, now) for i in order if i not in results}
     if any(document.kind in policies.KINDS for document, _ in read) or len(fresh) < len(read):
         policy_claims.claim_unclaimed(now)
@@ -168,7 +167,10 @@ def _parse_document(document: Mapping[str, Any], references: References) -> tupl
         reading = references.count_devices(job_kind, manifest, job_kind.read(manifest))
         faults += reading.faults
         if not faults:
-            faults += [*_topology_faults(job_kind, manifest), *derived_names.faults(job_kind, manifest, reading.roles)]
+            faults += [
+                *annotation_faults.find(job_kind, manifest),
+                *derived_names.faults(job_kind, manifest, reading.roles),
+            ]
         return _Document(manifest, _write_job, warnings + list(reading.warnings), reading), faults
     if kind in policies.KINDS and api_version in policies.GROUPS:
         spec = policies.parse_propagation_policy(manifest, snapshot.known_kinds())
@@ -207,22 +209,6 @@ def _dependent_faults(manifest: Manifest) -> list[FieldFault]:
     faults = Faults()
     data_placement.is_anywhere(manifest["metadata"].get("annotations") or {}, faults)
     return [*snapshot_topology.faults_of(manifest), *faults.found]
-
-
-def _topology_faults(kind: Kind, manifest: Manifest) -> list[FieldFault]:
-    faults = Faults()
-    topology_constraints.parse_topology_constraints(
-        manifest, (template for _, template in kind.templates(manifest)), faults
-    )
-    speed.parse_training(manifest["metadata"].get("annotations") or {}, faults)
-    preferences.data(manifest["metadata"].get("annotations") or {}, faults)
-    is_elastic(manifest["metadata"].get("annotations"), faults)
-    parse_after(manifest["metadata"].get("annotations"), faults)
-    parse_deadline(manifest["metadata"].get("annotations"), datetime.min.replace(tzinfo=UTC), faults)
-    restarts.is_asked_for(manifest["metadata"].get("annotations") or {}, faults)
-    parse_on_hang(manifest["metadata"].get("annotations"), faults)
-    parse_node_check(manifest["metadata"].get("annotations"), faults)
-    return faults.found
 
 
 def _head_faults(document: Mapping[str, Any], *, cluster_wide: bool) -> list[FieldFault]:
@@ -264,7 +250,7 @@ def _cleaned(document: Mapping[str, Any], *, cluster_wide: bool) -> tuple[Manife
 
 def _write_job(document: _Document, by: str, now: datetime) -> Applied:
     key = {"kind": document.kind, "namespace": document.namespace, "name": document.name, "group": document.group}
-    job = Job.objects.select_for_update(no_key=True).filter(**key).first()
+    job = document.job or Job.objects.select_for_update(no_key=True).filter(**key).first()
     if job is None:
         return _create_jobs([document], by, now)[0]
     if job.deleting_at is not None:
@@ -281,6 +267,13 @@ def _fresh(read: Sequence[tuple[_Document, object]]) -> list[int]:
     keys = {_key(document): i for i, (document, _) in reversed(list(enumerate(read))) if _rank(document) == 2}
     there = existing_rows.find_jobs(_names(read[i][0]) for i in keys.values())
     return sorted(i for key, i in keys.items() if key not in there)
+
+
+def _load_jobs(documents: Sequence[_Document]) -> None:
+    """The jobs of many documents at once, which are locked by now; a second document of a job reads what the first has made."""
+    found = existing_rows.jobs(map(_names, documents)) if len(documents) > 1 else {}
+    for document in documents:
+        document.job = found.pop(_key(document), None)
 
 
 def _key(document: _Document) -> tuple[str, str, str, str]:

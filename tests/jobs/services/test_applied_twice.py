@@ -6,6 +6,7 @@ from threading import Barrier
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from fleet.errors import Conflict
@@ -65,3 +66,15 @@ def test_it_creates_everything_once_however_many_apply_it_at_once():
             answers = list(pool.map(one, [number] * 3))
         assert "" in answers and all("apply it again" in answer for answer in answers if answer)
     assert (Policy.objects.count(), Dependent.objects.count(), Job.objects.count()) == (5, 1, 5)
+
+
+@pytest.mark.parametrize("suspended", [False, True], ids=["unchanged", "changed"])
+def test_a_file_of_jobs_that_are_there_is_read_with_one_statement_for_all(suspended):
+    texts = [pytorch_job(f"job-{number}") for number in range(8)]
+    apply(POLICY, *texts)
+    if suspended:
+        texts[0] = texts[0].replace("spec:\n", "spec:\n  runPolicy: {suspend: true}\n", 1)
+    with CaptureQueriesContext(connection) as queries:
+        assert apply(*texts, texts[0]) == ""
+    assert len([each for each in queries if each["sql"].startswith('SELECT "jobs_job"."id", "jobs_job"."uid"')]) < 6
+    assert Job.objects.filter(suspended=True).count() == suspended

@@ -4,12 +4,14 @@ The fleet applies the field itself and removes it from the copies. Otherwise a m
 seen its end, and the job would run again.
 """
 
+import time
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
 from django.db.models import Q, QuerySet
 
-from fleet.db import isolation, prepared
+from fleet.db import isolation, pace, prepared
 from fleet.db.durations import later_by
 from fleet.db.prepared import TIME
 from fleet.errors import Conflict
@@ -19,15 +21,18 @@ from jobs.services.submission.changes import actions
 
 _DELETED_PER_PASS = 200
 """Most jobs that one pass deletes; the next pass follows within seconds."""
+_PASS_S = 2.0
+"""After which a pass ends, so that the sweep that it is part of comes to its other steps."""
 
 
-def run(now: datetime) -> int:
+def run(now: datetime, monotonic: Callable[[], float] = time.monotonic) -> int:
     """Deletes the finished jobs that are due, and returns how many."""
     passed = clock_steps.elapsed(now)
     if not _ANY_OVER.values(latest=passed.latest()):
         return 0
     due = _finished().filter(passed.due("finished_at", "until")).order_by()
-    return sum(isolation.each("expiry", due[:_DELETED_PER_PASS], partial(_delete, now=now), now))
+    in_time = pace.within(_PASS_S, due[:_DELETED_PER_PASS], monotonic)
+    return sum(isolation.each("expiry", in_time, partial(_delete, now=now), now))
 
 
 def _finished() -> QuerySet[Job]:

@@ -8,6 +8,8 @@ Each job is deleted in a transaction of its own, so that a pass that dies has de
 audit line of a pass is written before its first deletion and completed after the last.
 """
 
+import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -15,7 +17,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from fleet.changes.audit_context import Asking
-from fleet.db import isolation, prepared
+from fleet.db import isolation, pace, prepared
 from fleet.db.prepared import TIME
 from fleet.errors import Conflict
 from fleet.models import AuditEntry, Hold, Pod
@@ -28,12 +30,14 @@ from jobs.services.submission.changes import actions
 
 BATCH = 100
 """Jobs deleted by one pass: the next one is seconds away, and dispatch and scheduling are in between."""
+PASS_S = 2.0
+"""After which a pass ends, so that the sweep that it is part of comes to its other steps."""
 _ACTOR = "system:retention"
 _OVER = (Work.State.GONE, Work.State.APPLIED)
 """States of the works of a finished job whose copy is gone, or has ended by its member's word."""
 
 
-def run(now: datetime) -> int:
+def run(now: datetime, monotonic: Callable[[], float] = time.monotonic) -> int:
     """Deletes up to `BATCH` jobs, those that ended first; returns how many."""
     keep = timedelta(seconds=settings.CONVOY_RETENTION.finished_jobs_s)
     ended_before = min(now - keep, snapshot.failures_count_since(now))
@@ -44,7 +48,8 @@ def run(now: datetime) -> int:
     if not jobs:
         return 0
     line = _begin(ended_before)
-    deleted = sum(isolation.each("retention.jobs", jobs, partial(_delete, keep=keep, now=now), now))
+    in_time = pace.within(PASS_S, jobs, monotonic)
+    deleted = sum(isolation.each("retention.jobs", in_time, partial(_delete, keep=keep, now=now), now))
     audit.ended(
         line, AuditEntry.Outcome.DONE, f"deleted {deleted} finished jobs that ended before {ended_before:%F %T} UTC"
     )

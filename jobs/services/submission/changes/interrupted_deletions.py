@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 
-from fleet.db import isolation
+from fleet.db import isolation, pace
 from fleet.errors import Conflict
 from fleet.services.authorization import namespaces
 from jobs import snapshot_topology
@@ -20,12 +20,15 @@ AFTER = timedelta(minutes=5)
 """A deletion that is younger may still be under way in the process that began it."""
 BATCH = 200
 """Objects deleted by one pass: the next one is seconds away, and dispatch and scheduling are in between."""
+PASS_S = 2.0
+"""After which a pass ends, so that the sweep that it is part of comes to its other steps."""
 
 
 def resume(now: datetime) -> None:
     for name in namespaces.terminating_for(AFTER, now):
         remaining = list(islice(_remaining(name), BATCH))
-        isolation.each("interrupted_deletions.objects", remaining, partial(_delete, now=now), now)
+        in_time = pace.within(PASS_S, remaining)
+        isolation.each("interrupted_deletions.objects", in_time, partial(_delete, now=now), now)
         if not remaining and not Job.objects.filter(namespace=name).exists():
             isolation.run("interrupted_deletions.end", [name], partial(namespaces.remove, name, now=now))
 

@@ -18,9 +18,19 @@ def test_it_lets_no_second_one_in_until_the_first_has_ended():
         exclusive("check", NOW, TERM) as second,
         exclusive("other", NOW, TERM) as other,
     ):
-        assert (first, second, other) == (True, False, True)
+        assert first and not second and other
     with exclusive("check", NOW, TERM) as third:
         assert third
+
+
+def test_one_that_says_that_it_goes_on_keeps_its_turn_until_another_has_taken_it():
+    later = NOW + 2 * TERM
+    with exclusive("check", NOW, TERM) as first:
+        assert first.keep(later)
+        with exclusive("check", NOW + TERM, TERM) as second:
+            assert not second
+        with exclusive("check", later + TERM, TERM) as third:
+            assert third and not first.keep(later + TERM)
 
 
 def test_it_ends_with_an_error_too():

@@ -1,6 +1,7 @@
 """A pass that would find nothing is left out; whatever changes or waits for the clock is found by the next one as before."""
 
-from datetime import timedelta
+import itertools
+from datetime import datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -10,7 +11,7 @@ from django.utils import timezone
 
 from fleet.changes import journal
 from fleet.kube.resources import PYTORCH_JOBS
-from fleet.models import Cluster, LeaseRequests
+from fleet.models import Cluster, Lease, LeaseRequests
 from jobs import tasks
 from jobs.models import Job, Work
 from jobs.services.follow import sweep
@@ -46,6 +47,29 @@ def test_it_makes_no_pass_while_another_process_makes_one(quiet):
     with sweep.alone(NOW) as is_ours:
         assert is_ours and not Sweeper().run(NOW + TICK)
     assert Sweeper().run(NOW + TICK)
+
+
+def test_a_pass_that_takes_longer_than_its_lock_lasts_is_not_joined_by_another(quiet, monkeypatch):
+    seconds, joined = itertools.count(0, 4), []
+
+    def another(_: datetime) -> None:
+        joined.append(Sweeper().run(NOW + 3 * sweep.TERM))
+
+    monkeypatch.setattr(sweep, "_steps", lambda: [lambda _: None] * 6 + [another])
+    Work.objects.update(state=Work.State.PENDING, due_at=NOW)
+    assert Sweeper(lambda: float(next(seconds))).run(NOW) and joined == [False]
+
+
+def test_a_pass_ends_when_another_process_has_taken_over(quiet, monkeypatch):
+    seconds, done = itertools.count(0, 4), []
+
+    def taken_over(_: datetime) -> None:
+        Lease.objects.filter(name="task/jobs.sweep").update(holder="another")
+
+    monkeypatch.setattr(sweep, "_steps", lambda: [taken_over, done.append])
+    Work.objects.update(state=Work.State.PENDING, due_at=NOW)
+    Sweeper(lambda: float(next(seconds))).run(NOW)
+    assert done == [] and Lease.objects.get(name="task/jobs.sweep").holder == "another"
 
 
 def test_a_check_of_health_leaves_the_jobs_to_a_pass_that_is_being_made(running):

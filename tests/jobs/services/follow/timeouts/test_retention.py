@@ -1,5 +1,6 @@
 """Finished jobs are deleted with all their history when their retention is over, and nothing that is still needed is."""
 
+import itertools
 from datetime import timedelta
 
 import pytest
@@ -53,6 +54,13 @@ def test_a_finished_job_goes_with_all_that_was_kept_of_it():
     for model in (Job, Attempt, Binding, Work, Hold):
         assert model.objects.count() == 1, model
     assert DeletedJob.objects.count() == 1, "what a late worker sends for it is not recognized"
+
+
+def test_a_pass_ends_in_time_on_a_machine_that_is_slow():
+    finished("a", "b", "c", "d")
+    seconds = itertools.count(0, retention.PASS_S / 2)
+    assert retention.run(NOW, lambda: float(next(seconds))) == 2
+    assert len(left()) == 2 and retention.run(NOW) == 2
 
 
 def test_its_copy_leaves_its_member_too(tmp_path):
