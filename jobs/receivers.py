@@ -1,12 +1,15 @@
 """Handlers of the signals of `fleet` and `quotas`: they enqueue work, and veto the detachment of a cluster that runs jobs."""
 
+from django.db.models import Q
+
 from fleet.changes import events
 from fleet.changes.signals import capacity_freed, cluster_changed, detaching
 from fleet.db import prepared
 from fleet.models import Cluster
 from fleet.services.authorization import access
-from jobs.models import Job
+from jobs.models import Binding, Job, Work
 from jobs.services.lifecycle import cycle_requests
+from jobs.services.lifecycle.locks import lock_jobs
 from jobs.services.scheduling.demand import entitlements
 from quotas.core.trees.tree import Tree
 from quotas.signals import queue_changed, tree_changed, tree_changing
@@ -26,6 +29,9 @@ def on_capacity_freed(cluster_id: int, **_: object) -> None:
 
 
 def on_detaching(cluster: Cluster, **_: object) -> str:
+    """Their rows, and those of their works, change with the cluster's: the jobs are locked first, as everywhere."""
+    theirs = Q(cluster=cluster) | Q(uid__in=Work.objects.filter(cluster=cluster).values("job_uid"))
+    lock_jobs(Job.objects.filter(theirs | Q(pk__in=Binding.objects.filter(cluster=cluster).values("job"))))
     count = Job.objects.filter(cluster=cluster, state__in=Job.ON_MEMBER).count()
     return f"{count} jobs run there: drain or delete them first, or force it to move them" if count else ""
 
