@@ -13,6 +13,7 @@ from contextvars import Context
 from typing import Any
 
 from fleet.changes import journal
+from fleet.kubeapi.last_known import LastKnown
 from fleet.kubeapi.objects.kinds import Change, Kind
 
 _TICK_S = 0.1
@@ -68,6 +69,7 @@ class Feed:
         self._subscribers: set[Subscriber] = set()
         self._task: asyncio.Task[None] | None = None
         self._position = 0
+        self.last_known = LastKnown()
         self._turn = asyncio.Lock()
         """Held from reading the journal until its changes are queued, so that a watch subscribes between two reads, never
         amid one.
@@ -84,7 +86,7 @@ class Feed:
             if not self._subscribers:
                 self._position = await self._in_thread(journal.head)
             while subscriber.seen < self._position and not subscriber.ended:
-                changes, seen = await self._in_thread(changes_after, subscriber.seen, (subscriber.kind,))
+                changes, seen = await self._in_thread(self.changes_after, subscriber.seen, (subscriber.kind,))
                 subscriber.give(changes[subscriber.kind], seen)
             self._subscribers.add(subscriber)
         if self._task is None or self._task.done():
@@ -93,6 +95,15 @@ class Feed:
 
     def leave(self, subscriber: Subscriber) -> None:
         self._subscribers.discard(subscriber)
+        if all(each.kind is not subscriber.kind for each in self._subscribers):
+            self.last_known.forget(subscriber.kind)
+
+    def changes_after(
+        self, version: int, kinds: Sequence[Kind], most: int = _BATCH
+    ) -> tuple[dict[Kind, list[Change]], int]:
+        """In a thread: as the function, with what is known of objects that are gone."""
+        changes, seen = changes_after(version, kinds, most)
+        return {kind: self.last_known.with_last(kind, each) for kind, each in changes.items()}, seen
 
     async def _follow(self) -> None:
         """Ends with the last watch; if it breaks, every watch ends, so that its reader comes again."""
@@ -108,7 +119,7 @@ class Feed:
     async def _look(self) -> None:
         kinds = tuple({each.kind for each in self._subscribers})
         try:
-            changes, self._position = await self._in_thread(changes_after, self._position, kinds)
+            changes, self._position = await self._in_thread(self.changes_after, self._position, kinds)
         except Compacted:
             self._position = await self._in_thread(journal.head)
             for each in self._subscribers:

@@ -15,7 +15,8 @@ from fleet.kube.requests.status import KubeError, expired
 from fleet.kube.server.kinds import Object
 from fleet.kube.server.lists import too_large
 from fleet.kube.server.watching import Changes, Event, Frame, Opening, WatchOptions
-from fleet.kubeapi.feed import Compacted, Feed, InThread, Subscriber, changes_after
+from fleet.kubeapi.feed import Compacted, Feed, InThread, Subscriber
+from fleet.kubeapi.last_known import FIRST, LastKnown
 from fleet.kubeapi.objects.kinds import Change, Kind
 from fleet.limits.seats import leave_seat
 
@@ -26,7 +27,7 @@ _TURN = 100
 
 
 async def begin(options: WatchOptions, frame: Frame, feed: Feed, in_thread: InThread) -> Opening:
-    view = View(options)
+    view = View(options, feed.last_known)
     version = await in_thread(view.begin)
     return Opening(version, _first(view, frame, in_thread), JournalChanges(view, feed, version, frame, in_thread))
 
@@ -46,6 +47,10 @@ class JournalChanges(Changes):
         self._subscriber = Subscriber(view.kind, version)
 
     async def missed(self) -> AsyncIterator[bytes]:
+        options = self._view.options
+        if not options.whole:
+            chosen = self._view.kind, options.namespaces, options.selection.exact
+            await self._in_thread(self._feed.last_known.read_first, *chosen)
         try:
             more = True
             while more:
@@ -60,7 +65,7 @@ class JournalChanges(Changes):
     def _read_on(self) -> tuple[bytes, bool]:
         """In a thread: the next changes as they are sent, and whether there may be more."""
         kind, seen = self._view.kind, self._subscriber.seen
-        changes, self._subscriber.seen = changes_after(seen, (kind,), _PIECE)
+        changes, self._subscriber.seen = self._feed.changes_after(seen, (kind,), _PIECE)
         events = (self._view.event(change) for change in changes[kind])
         return self._frame(event for event in events if event), self._subscriber.seen > seen
 
@@ -90,6 +95,7 @@ class JournalChanges(Changes):
 @dataclass
 class View:
     options: WatchOptions
+    last_known: LastKnown = field(default_factory=LastKnown)
     known: set[str] = field(default_factory=set)
     """The uids the reader knows, kept where a change does not say it."""
     old: int = 0
@@ -132,10 +138,13 @@ class View:
         Read after the head and not at its moment: what changes meanwhile is later than the head, so it is sent once more, and
         what is gone before it was read was never known.
         """
-        objects = self._selected(self.kind.objects)
+        objects, kept = self._selected(self.kind.objects), 0
         while chunk := list(islice(objects, _PIECE)):
             if self._keeps_book:
                 self.known.update(shown["metadata"]["uid"] for shown in chunk)
+            if kept < FIRST:
+                self.last_known.see(self.kind, chunk)
+                kept += len(chunk)
             yield frame(Event("ADDED", shown) for shown in chunk)
 
     def _selected(self, read: Callable[..., Iterator[Object]]) -> Iterator[Object]:
@@ -153,6 +162,8 @@ class View:
             return None
         if self._keeps_book:
             (self.known.add if now else self.known.discard)(change.uid)
+        if change.last is not None:
+            shown = {**change.last, "metadata": {**change.last["metadata"], "resourceVersion": str(change.version)}}
         return Event("MODIFIED" if was and now else "ADDED" if now else "DELETED", shown, change.encoded)
 
     def _was_known(self, change: Change) -> bool:

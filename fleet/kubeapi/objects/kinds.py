@@ -30,7 +30,7 @@ _VERSION = re.compile(r"[0-9]{1,18}")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """``before`` is never known: only what is there now, or (deleted) what its name was."""
+    """What an object was before is not known; of one that is gone, its names are."""
 
     version: int
     action: journal.Action
@@ -40,6 +40,8 @@ class Change:
     shown: Object | None
     guessed: bool = False
     """It is not there and cannot have been in an earlier list: sent to the watches that knew it alone."""
+    last: Object | None = None
+    """What was last seen of an object that is gone, where anything was."""
     encoded: dict[Any, bytes] = field(default_factory=dict, compare=False)
     """The event as it is sent, by its form: many watches send the same."""
 
