@@ -214,6 +214,12 @@ def gone() -> QuerySet[JournalEntry, str]:
     return JournalEntry.objects.filter(action=Action.DELETED).order_by().values_list("object_uid", flat=True)
 
 
+def added_after(version: int, uids: Collection[str]) -> set[str]:
+    """Those of the uids whose objects are newer than ``version``."""
+    added = JournalEntry.objects.filter(version__gt=version, action=Action.ADDED, object_uid__in=uids)
+    return set(added.order_by().values_list("object_uid", flat=True))
+
+
 def compact(keep: int) -> int:
     """Forgets all but the newest ``keep`` entries; the newest one always stays, so that versions never go back.
 

@@ -104,8 +104,11 @@ class Pods(MemberKind):
         return {pod.uid: self.render(pod) for pod in pods}
 
     def changes_in(self, entries: Sequence[Entry]) -> list[Change]:
+        """A pod that is newer than a change of its cluster is not told with it: its first event is that of its creation."""
         changes = super().changes_in(entries)
-        changes += self.of_changed_clusters(entries, but={change.uid for change in changes})
+        more = self.of_changed_clusters(entries, but={change.uid for change in changes})
+        newer = journal.added_after(entries[-1].version, {change.uid for change in more}) if more else set()
+        changes += [change for change in more if change.uid not in newer]
         return sorted(changes, key=lambda change: change.version)
 
     def render(self, row: Pod) -> Object:

@@ -2,16 +2,19 @@
 
 import json
 from datetime import timedelta
+from itertools import islice
 
 import pytest
 from django.utils import timezone
 
+from fleet.changes import journal
 from fleet.core.node_exclusions import ExclusionReason
+from fleet.kube.resources import PODS
 from fleet.models import Cluster, Grant
 from fleet.services.clusters import clusters, node_exclusions
 from fleet.services.clusters.node_exclusions import Fault
 from tests.fleet.kubeapi.builders import Member, a_pod
-from tests.support.kubectl import served
+from tests.support.kubectl import client_of, served
 from tests.support.people import person
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -258,3 +261,21 @@ def test_it_is_found_by_discovery_and_explained(ada):
     resources = {each["name"]: each for each in json.loads(ada.says("get", "--raw", "/api/v1"))["resources"]}
     assert resources["pods"]["verbs"] == ["get", "list", "watch"] and resources["pods/log"]["verbs"] == ["get"]
     assert "containers" in ada.says("explain", "pod.spec") and "allocatable" in ada.says("explain", "node.status")
+
+
+def test_a_pod_newer_than_the_watch_is_told_first_as_added_however_far_its_cluster_changed_before(
+    kubectl, north, monkeypatch
+):
+    """The change of its cluster, which has all pods of it sent, was read with other changes than the pod's own."""
+    monkeypatch.setattr("fleet.kubeapi.watching._PIECE", 1)
+    client = client_of(kubectl.as_user("ada").file)
+    north.pods(a_pod("old"))
+    since = str(journal.head())
+    Cluster.objects.filter(name="north").update(state="Unknown")
+    cluster = Cluster.objects.get(name="north")
+    change = journal.Change("Cluster", "", "north", str(cluster.uid), journal.Action.MODIFIED)
+    journal.append([change], timezone.now())
+    north.pods(a_pod("new"))
+    told = client.watch(PODS.path(), resource_version=since, timeout_s=60)
+    seen = [(each.type, each.object["metadata"]["name"]) for each in islice(told, 2)]
+    assert seen == [("MODIFIED", "old.north"), ("ADDED", "new.north")]
