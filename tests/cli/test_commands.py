@@ -70,6 +70,17 @@ def test_it_deletes_a_job_by_kind_and_name(server, convoy):
     assert convoy("delete", "pytorchjob", "llama").out == "pytorchjob/llama deleted\n"
 
 
+def test_it_deletes_what_many_documents_name_in_pieces_and_says_so_after_each(server, convoy):
+    gone = [{"kind": "PyTorchJob", "namespace": "default", "name": "llama", "action": "absent", "warnings": []}]
+    server.on("delete", {"results": gone}, method="POST")
+    documents = [f"---\nkind: PyTorchJob\nmetadata: {{name: j{number}}}\n" for number in range(120)]
+    (convoy.home / "jobs.yaml").write_text("# all of them\n" + "".join(documents) + "---\n# the end\n")
+    assert convoy("delete", "-f", "jobs.yaml").out == "pytorchjob/llama absent\n" * 3
+    bodies = [each.body for each in server.seen if each.method == "POST"]
+    assert [body.count(b"kind:") for body in bodies] == [50, 50, 20]
+    assert b"".join(bodies) == "".join(documents).encode()
+
+
 def test_it_prints_a_log_byte_for_byte(server, convoy):
     server.page("jobs/", job())
     server.on(f"jobs/{JOB_ID}/logs/", b"rank 0 step 1\n")

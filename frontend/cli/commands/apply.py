@@ -1,5 +1,6 @@
 """``convoy apply`` and ``delete``: read manifests from files and send them to the server unchanged."""
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,10 @@ from frontend.cli.problems import Exit, Problem, missing, usage
 from frontend.cli.session import DEFAULT_NAMESPACE, Session
 
 ENDINGS = (".yaml", ".yml", ".json")
+_AT_ONCE = 50
+_DOCUMENT = re.compile(rb"^(?=---(?:\s|$))", re.MULTILINE)
+_CONTENT = re.compile(rb"^(?:---)?[ \t]*[^\s#-]", re.MULTILINE)
+_DIRECTIVE = re.compile(rb"^%", re.MULTILINE)
 Files = Annotated[
     list[str] | None, typer.Option("-f", "--filename", metavar="FILE|DIR|-", help="Repeatable; - is stdin.")
 ]
@@ -41,7 +46,7 @@ def delete(
     namespace: session.Namespace = DEFAULT_NAMESPACE,
     trainer: session.Type = "",
 ) -> None:
-    """Delete one object, or all objects named in files. With --type: jobs, by their names."""
+    """Delete one object, or all objects named in files, 50 at a time. With --type: jobs, by their names."""
     run = session.session_of(context)
     if words and trainer:
         delete_jobs(run, words, namespace, trainer)
@@ -49,7 +54,8 @@ def delete(
     if bool(words) == bool(filename):
         raise usage("say what to delete: KIND NAME, or -f FILE", "for example: convoy delete pytorchjob llama")
     if filename:
-        _print_results(run, run.api.send("delete", read(filename)))
+        for piece in _pieces(read(filename)):
+            _print_results(run, run.api.send("delete", piece))
         return
     kind, name = kind_and_name(run, words or [])
     run.screen.line(f"{_delete(run, kind, name, namespace)}/{name} deleted")
@@ -75,6 +81,14 @@ def _print_results(run: Session, answer: Item) -> None:
         run.screen.line(f"{name} {result['action']}")
         for warning in result.get("warnings") or []:
             run.screen.note(f"warning: {name}: {warning}", "yellow")
+
+
+def _pieces(documents: bytes) -> Iterator[bytes]:
+    """What one request can delete in its time; of documents with directives of YAML, which belong to the next one, all."""
+    split = [] if _DIRECTIVE.search(documents) else _DOCUMENT.split(documents)
+    parts = [part for part in split if _CONTENT.search(part)] or [documents]
+    for start in range(0, len(parts), _AT_ONCE):
+        yield b"".join(parts[start : start + _AT_ONCE])
 
 
 def read(names: list[str]) -> bytes:

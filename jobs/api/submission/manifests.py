@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from fleet.api.http.permissions import SignedIn
 from fleet.db import clock
-from fleet.errors import InvalidInput
+from fleet.errors import Conflict, InvalidInput
 from fleet.services.authorization import access
 from jobs.api.submission.answers import AppliedListSerializer, DeletedListSerializer
 from jobs.api.submission.bodies import PARSERS, refuse_forms
@@ -85,9 +85,7 @@ def _delete(document: Document, by: str, now: datetime) -> dict[str, str]:
     if not kind or not name:
         raise InvalidInput("a manifest to delete needs a kind and a metadata.name")
     if job := Job.objects.filter(**key).first():
-        if job.deleting_at is not None:
-            return {**key, "action": "deleting"}
-        return {**key, "action": "deleted" if actions.delete(job, by=by, now=now) else "deleting"}
+        return {**key, "action": _delete_job(job, by, now)}
     if policy := Policy.objects.filter(**key).first():
         actions.delete_policy(policy, by=by, now=now)
     elif dependent := Dependent.objects.filter(**key).first():
@@ -97,3 +95,16 @@ def _delete(document: Document, by: str, now: datetime) -> dict[str, str]:
     else:
         return {**key, "action": "absent"}
     return {**key, "action": "deleted"}
+
+
+def _delete_job(job: Job, by: str, now: datetime) -> str:
+    """What became of it, also where another deletion came first: that is no reason to leave the other objects."""
+    try:
+        return "deleted" if actions.delete(job, by=by, now=now) else "deleting"
+    except Conflict:
+        left = Job.objects.filter(pk=job.pk).first()
+        if left is None:
+            return "absent"
+        if left.deleting_at is None:
+            raise
+        return "deleting"

@@ -1,8 +1,10 @@
 """The door for manifests: what comes in, whose it may be, and bad input, which leaves nothing behind."""
 
 import pytest
+from django.utils import timezone
 
 from jobs.models import Dependent, Job, Policy
+from jobs.services.submission.changes import actions
 from quotas.models import QuotaTree
 from quotas.services import documents
 from tests.quotas.core.builders import manifest, quota
@@ -100,6 +102,23 @@ def test_it_deletes_what_a_file_names(as_admin):
     apply(as_admin, body)
     assert [r["action"] for r in apply(as_admin, body, path="delete").json()["results"]] == ["deleted", "deleted"]
     assert [r["action"] for r in apply(as_admin, body, path="delete").json()["results"]] == ["absent", "absent"]
+
+
+def test_a_job_that_went_meanwhile_is_absent_and_the_others_are_deleted(as_admin, monkeypatch):
+    names = "a", "b", "c"
+    body = "---\n".join(pytorch_job(name) for name in names)
+    apply(as_admin, body)
+    delete = actions.delete
+
+    def delete_after_another(job, **how):
+        """Once they were read, somebody else has deleted a and begun to delete b."""
+        Job.objects.filter(name="a").delete()
+        Job.objects.filter(name="b").update(deleting_at=timezone.now())
+        return delete(job, **how)
+
+    monkeypatch.setattr(actions, "delete", delete_after_another)
+    results = apply(as_admin, body, path="delete").json()["results"]
+    assert [each["action"] for each in results] == ["absent", "deleting", "deleted"]
 
 
 def test_it_deletes_the_quota_tree_a_file_names(as_admin):
