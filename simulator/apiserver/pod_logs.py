@@ -53,7 +53,7 @@ def log(request: Request, target: Target, pod: Object, source: LogSource | None,
     if first is None:
         raise KubeError(400, _not_started(container, pod))
     text, ended = first
-    return Chunks(_followed(request, read, text, ended, ending), b"text/plain")
+    return Chunks(_followed(request, _Reader(request), read, text, ended, ending), b"text/plain")
 
 
 def _container(request: Request, target: Target, pod: Object) -> str:
@@ -86,22 +86,22 @@ def _former(request: Request, target: Target, container: str, pod: Object, sourc
         text = source.former(*at) if isinstance(source, FormerSource) else None
     if text is None:
         raise KubeError(400, f'previous terminated container "{container}" in pod "{target.name}" not found')
-    return _shown(text, request).decode(errors="replace")
+    return _Reader(request).sent(_tail(text, request.query.get("tailLines"))).decode(errors="replace")
 
 
 async def _followed(
-    request: Request, read: Read, text: bytes, ended: bool, ending: Callable[[], bool]
+    request: Request, reader: "_Reader", read: Read, text: bytes, ended: bool, ending: Callable[[], bool]
 ) -> AsyncGenerator[bytes]:
-    yield _shown(text, request)
     offset = len(text)
-    while request.truth("follow") and not ended and not ending():
+    yield reader.sent(_tail(text, request.query.get("tailLines")))
+    while request.truth("follow") and not ended and not ending() and not reader.has_all:
         await asyncio.sleep(_FOLLOW_S)
         more = read(offset)
         if more is None:
             return
         text, ended = more
         offset += len(text)
-        yield text
+        yield reader.sent(text)
 
 
 def _not_started(container: str, pod: Object) -> str:
@@ -112,12 +112,32 @@ def _not_started(container: str, pod: Object) -> str:
     return f'container "{container}" in pod "{pod["metadata"]["name"]}" is waiting to start: {reason}'
 
 
-def _shown(text: bytes, request: Request) -> bytes:
-    """The last lines. When each was printed is not known: with ``timestamps`` all have one time."""
-    text = _tail(text, request.query.get("tailLines"))
-    if not request.truth("timestamps"):
+class _Reader:
+    """What is sent to one reader: with a time before each line, and no more bytes than it asked for.
+
+    When a line was printed is not known: all have one time.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._left = request.number("limitBytes") or None
+        self._is_stamped, self._is_new_line = request.truth("timestamps"), True
+
+    @property
+    def has_all(self) -> bool:
+        return self._left == 0
+
+    def sent(self, text: bytes) -> bytes:
+        text = self._stamped(text) if self._is_stamped else text
+        if self._left is not None:
+            text = text[: self._left]
+            self._left -= len(text)
         return text
-    return b"".join(_TIME + line for line in BytesIO(text))
+
+    def _stamped(self, text: bytes) -> bytes:
+        lines = list(BytesIO(text))
+        begun = b"" if self._is_new_line or not lines else lines.pop(0)
+        self._is_new_line = text.endswith(b"\n") if text else self._is_new_line
+        return begun + b"".join(_TIME + line for line in lines)
 
 
 def _tail(text: bytes, lines: str | None) -> bytes:
