@@ -110,6 +110,13 @@ class Jobs(ManifestKind):
         rows = self.rows().values_list(*_LINE, *sizes_shown.values(), named=True)
         return self._walk(rows, partial(_line, sizes_shown), namespaces, after, exact, prepared.named)
 
+    def remove(self, current: Object, options: Object, write: Write) -> Object:
+        """A user who asks that the pods go on would lose them: refused."""
+        if options.get("propagationPolicy") == "Orphan" or options.get("orphanDependents"):
+            remedy = "delete it without --cascade=orphan, which ends its copies with their pods"
+            raise invalid("propagationPolicy", f"Orphan: the pods of a fleet job do not outlive it: {remedy}")
+        return super().remove(current, options, write)
+
     def delete(self, name: str, write: Write) -> bool:
         job = self.one(name, write)
         return job.deleting_at is None and actions.delete(job, by=write.by, now=write.now)

@@ -208,3 +208,12 @@ def test_it_refuses_to_suspend_a_job_that_has_ended_as_invalid(llama):
         "patch", "pytorchjob", "llama", "--type=merge", "-p", '{"spec":{"runPolicy":{"suspend":false}}}'
     )
     assert "is invalid" in refused and "the job has ended (Succeeded)" in refused
+
+
+def test_it_does_not_end_the_pods_of_somebody_who_asks_to_keep_them(llama):
+    said = llama.refused("delete", "pytorchjob", "llama", "--cascade=orphan")
+    assert "the pods of a fleet job do not outlive it" in said
+    assert "llama" in llama.says("get", "pytorchjobs")
+    for cascade in ("background", "foreground"):
+        assert "deleted" in llama.says("delete", "pytorchjob", "llama", f"--cascade={cascade}", "--dry-run=server")
+    assert "deleted" in llama.says("delete", "pytorchjob", "llama", "--cascade=foreground")
