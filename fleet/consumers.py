@@ -43,6 +43,8 @@ RESUME_S = 60.0
 """In which a client has to take what it missed; one that is slower is closed, and comes again."""
 CLOSE_S = 5.0
 """In which such a client has to take the close; then it is hung up on."""
+TAKE_S = 2.0
+"""In which a client has to take a change, once what it has not read fills all buffers between."""
 TURN = 50
 """Changes that are looked at before what else the process has to do gets its turn."""
 BEARER = "convoy.bearer."
@@ -65,6 +67,15 @@ class ChangesConsumer(AsyncWebsocketConsumer):
     allowed: frozenset[str] | None = frozenset()
     settled = 0
     """Version up to which everything has certainly been sent: the newest one before it was accepted, or at a heartbeat."""
+    heart: asyncio.Task[None] | None = None
+    closing: asyncio.Future[None] | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Leaves nothing behind, however it ends: one that fails while it sends, say, is never told to disconnect."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._leave()
 
     async def connect(self) -> None:
         try:
@@ -88,34 +99,23 @@ class ChangesConsumer(AsyncWebsocketConsumer):
             return
         self.user, self.follower = user, self._follow()
         _open[user.pk] += 1
-        try:
-            await self._join()
-        except BaseException:
-            # A socket that was never connected is not disconnected either.
-            self._free_place()
-            raise
+        await self._join()
 
     async def _join(self) -> None:
         await take_seat_again()
         await self.follower.add(self)
-        try:
-            await self._resume()
-        except BaseException:
-            await self.follower.remove(self)
-            raise
+        await self._resume()
         self.heart = asyncio.create_task(self._beat())
         self.heart.add_done_callback(self._heart_stopped)
 
-    async def disconnect(self, code: int) -> None:
+    async def _leave(self) -> None:
         if self.user is None:
             return
-        self._free_place()
-        self.heart.cancel()
-        await self.follower.remove(self)
-
-    def _free_place(self) -> None:
         _open[self.user.pk] -= 1
         self.user = None
+        if self.heart is not None:
+            self.heart.cancel()
+        await self.follower.remove(self)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if len(text_data or bytes_data or "") > LONGEST_MESSAGE:
@@ -123,12 +123,29 @@ class ChangesConsumer(AsyncWebsocketConsumer):
 
     async def changes(self, message: dict[str, Any]) -> None:
         """From the channel layer, under the name `fleet.changes.events` sends it by."""
-        await self.send_changes(message["changes"])
+        await self.hear(message["changes"])
 
-    async def send_changes(self, changes: list[Change]) -> None:
+    async def hear(self, changes: list[Change]) -> None:
+        """Others wait no longer than this for a reader that does not read; it is closed, and asks anew when it comes again."""
+        if self.closing is not None:
+            return
+        try:
+            await self._send_changes(changes, TAKE_S)
+        except TimeoutError:
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        self.closing = asyncio.ensure_future(self._close_away())
+
+    async def _close_away(self) -> None:
+        with contextlib.suppress(OSError):  # the client has left by then
+            await self.close(AWAY)
+
+    async def _send_changes(self, changes: list[Change], each_s: float | None = None) -> None:
         for number, change in enumerate(changes, 1):
             if _hears(self.allowed, change):
-                await self.send(json.dumps(change))
+                async with asyncio.timeout(each_s):
+                    await self.send(json.dumps(change))
             if number % TURN == 0:
                 await asyncio.sleep(0)
 
@@ -160,7 +177,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
         error = None if heart.cancelled() else heart.exception()
         if error is not None:
             log.error("the rights of a websocket cannot be looked at: it is closed", exc_info=error)
-            self.closing = asyncio.ensure_future(self.close(AWAY))
+            self._hang_up()
 
     async def _resume(self) -> None:
         since = _since(self.scope)
@@ -171,7 +188,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
                 if missed is None:
                     await self.send(json.dumps({"type": "reset"}))
                 else:
-                    await self.send_changes(missed)
+                    await self._send_changes(missed)
         except TimeoutError:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_S):
@@ -238,7 +255,7 @@ class Tailer(Follower):
         if not entries:
             return version
         changes = [_as_change(entry) for entry in entries]
-        await asyncio.gather(*(each.send_changes(changes) for each in self.sockets), return_exceptions=True)
+        await asyncio.gather(*(each.hear(changes) for each in self.sockets), return_exceptions=True)
         return entries[-1].version
 
 

@@ -17,6 +17,7 @@ def config(port: int, host: str = "127.0.0.1") -> Config:
         access_log=False,
         timeout_graceful_shutdown=5,
         http="deploy.config.http:Protocol",
+        ws="deploy.config.websockets:Protocol",
         loop="deploy.config.http:loop",
         proxy_headers=False,
     )

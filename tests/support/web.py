@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 
@@ -14,16 +15,22 @@ _usual = 0
 
 
 @contextmanager
-def served(port: int = 0) -> Iterator[int]:
-    """The port: the same one each time as far as it is free, unless one is named."""
+def served(port: int = 0, *, unsent: int = 0, **how: Any) -> Iterator[int]:
+    """The port: the same one each time as far as it is free, unless one is named.
+
+    Of what a client has not taken the kernel keeps so many bytes, if they are named.
+    """
     global _usual
     from deploy.config.asgi import application
 
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as door:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if unsent:
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, unsent)
         _bind(door, *([port] if port else [_usual, 0]))
         _usual = door.getsockname()[1]
-        server = uvicorn.Server(uvicorn.Config(application, lifespan="off", log_level="warning"))
+        how |= {"lifespan": "off", "log_level": "warning", "ws": "deploy.config.websockets:Protocol"}
+        server = uvicorn.Server(uvicorn.Config(application, **how))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
         thread.start()
         while not server.started and thread.is_alive():
