@@ -14,7 +14,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.config.settings")
 from a2wsgi import WSGIMiddleware  # noqa: E402
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.asgi import get_asgi_application  # noqa: E402
 from django.urls import get_resolver, path, re_path  # noqa: E402
@@ -24,6 +23,7 @@ from deploy.config.wsgi import application as plain  # noqa: E402
 from fleet import gc_tuning  # noqa: E402
 from fleet.api.http import liveness, readiness  # noqa: E402
 from fleet.api.http.limits import refusal, sort  # noqa: E402
+from fleet.api.http.origins import OwnOriginValidator  # noqa: E402
 from fleet.consumers import ChangesConsumer  # noqa: E402
 from fleet.limits.limited import Limited, Sort  # noqa: E402
 from fleet.services.auditing import refused_sign_ins  # noqa: E402
@@ -50,7 +50,7 @@ _websockets: list[Any] = [path("ws/changes/", _changes)]
 _router: Any = ProtocolTypeRouter(
     {
         "http": URLRouter(_http),
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(_websockets))),
+        "websocket": OwnOriginValidator(AuthMiddlewareStack(URLRouter(_websockets))),
     }
 )
 

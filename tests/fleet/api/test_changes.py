@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from fleet import consumers
+from fleet.api.http import origins
 from fleet.changes import events, journal
 from fleet.core.security.token_scopes import Scope
 from fleet.limits.settings import Limits
@@ -110,10 +111,32 @@ def code_of(port: int, user=None, query: str = "?x") -> int:
     return closed.value.rcvd.code
 
 
-def test_it_refuses_strangers_and_other_sites(port, db):
+def test_it_refuses_strangers(port, db):
     assert code_of(port) == 4401
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        None,
+        "null",
+        "https://elsewhere.example",
+        "http://127.0.0.1",
+        "http://127.0.0.1:{other}",
+        "https://127.0.0.1:{port}",
+    ],
+)
+def test_it_refuses_pages_of_other_sites_and_of_other_ports_of_its_host(port, admin, settings, origin):
+    """Browsers send the session's cookie to every port of a host: another port may be one of a pod, forwarded."""
+    settings.ALLOWED_HOSTS = ["*"]
     with pytest.raises(InvalidStatus):
-        listen(port, origin="https://elsewhere.example")
+        listen(port, admin, origin=origin and origin.format(port=port, other=port + 1))
+
+
+def test_it_takes_pages_of_trusted_origins(port, admin, monkeypatch):
+    monkeypatch.setitem(vars(origins._csrf), "allowed_origins_exact", {"https://convoy.example"})
+    with listen(port, admin, origin="https://convoy.example"):
+        pass
 
 
 def test_it_sends_what_was_missed(port, admin):
