@@ -106,6 +106,18 @@ def test_it_moves_the_jobs_of_a_drained_cluster_and_comes_back_to_it_once_it_is_
     world.expect("bert", "Running", on=home.name)
 
 
+def test_a_job_goes_on_where_it_is_when_the_drain_is_lifted_before_it_has_another_place(world, settings):
+    settings.CONVOY_FAILOVER = replace(settings.CONVOY_FAILOVER, cluster_toleration_s=0.1)
+    world.member("north", 4)
+    world.apply(POLICY, pytorch_job("llama", duration="10h"))
+    world.expect("llama", "Running")
+    home = Cluster.objects.get(name="north")
+    clusters.drain(home, by="ada", now=timezone.now())
+    world.expect("llama", "Moving")
+    clusters.reopen(home, by="ada", now=timezone.now())
+    assert world.expect("llama", "Running", on="north").attempt == 1
+
+
 def test_it_moves_a_job_that_failed_and_excludes_the_cluster_it_failed_on(world):
     for name in ("north", "south"):
         world.member(name, 4)

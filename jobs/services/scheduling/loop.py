@@ -37,6 +37,9 @@ from jobs.services.scheduling.demand import entitlements
 
 log = get_logger(__name__)
 
+_RESOLUTIONS = 3
+"""How often a cycle resolves quota leaves before it plans."""
+
 
 def run(clock: Callable[[], datetime]) -> int:
     """Runs cycles until all requests are served; returns how many gangs were placed: 0 too while another process runs them."""
@@ -143,7 +146,7 @@ class _Cycles:
             return False
         self.placed += len(written.placed)
         before, self.served = self.served, cycle_requests.complete(self.served)
-        return plan.more or orders.again or starts_small or before != self.served
+        return plan.more or orders.again or starts_small or before != self.served or cache.has_stale_entitlements
 
     def _preemption_planner(self, cache: SchedulerCache, plan: Plan, now: datetime) -> Callable[[Plan], PreemptionPlan]:
         """None new while requests are unserved, for a while: capacity freed meanwhile may make preemption needless."""
@@ -205,8 +208,11 @@ def _running_gangs(scheduler: Scheduler) -> Sequence[AdmittedGang]:
 def _refreshed(cache: SchedulerCache, now: datetime) -> Scheduler:
     dependencies.settle(now)
     scheduler = cache.refresh(now)
-    # The tree may change again, or a job be submitted under the former one, while leaves are resolved.
-    while cache.has_stale_entitlements:
+    # The tree may change again, or a job be submitted under the former one, while leaves are resolved. What is still stale then
+    # waits for the next cycle: edits without a pause hold up no job that they do not concern.
+    for _ in range(_RESOLUTIONS):
+        if not cache.has_stale_entitlements:
+            break
         entitlements.refit_stale()
         cache.invalidate()
         scheduler = cache.refresh(now)

@@ -30,7 +30,7 @@ _LOCKED: dict[type[Model], Rows[Model]] = {model: _locked(model) for model in (D
 _JOBS = Rows(
     lambda param: Job.objects.filter(**_same(param)).order_by().values_list("kind", "namespace", "name", "group")
 )
-_WHOLE_JOBS = Rows(lambda param: Job.objects.filter(**_same(param)).order_by())
+_WHOLE_JOBS = Rows(lambda param: Job.objects.order_by("pk").select_for_update(no_key=True).filter(**_same(param)))
 
 
 def lock(model: type[Model], keys: Iterable[Key]) -> None:
@@ -40,7 +40,7 @@ def lock(model: type[Model], keys: Iterable[Key]) -> None:
 
 
 def jobs(keys: Iterable[Key]) -> dict[tuple[str, str, str, str], Job]:
-    """By (kind, namespace, name, group): the jobs with these keys, and few others."""
+    """By (kind, namespace, name, group): the jobs with these keys, and few others, locked: some may be new since `lock`."""
     found = (job for values in _batches(keys) for job in _WHOLE_JOBS.objects(**values))
     return {(job.kind, job.namespace, job.name, job.group): job for job in found}
 

@@ -21,11 +21,11 @@ AFTER = timedelta(minutes=5)
 BATCH = 200
 """Objects deleted by one pass: the next one is seconds away, and dispatch and scheduling are in between."""
 PASS_S = 2.0
-"""After which a pass ends, so that the sweep that it is part of comes to its other steps."""
+"""After which a pass begins with no further namespace, and one namespace ends, so that the sweep comes to its other steps."""
 
 
 def resume(now: datetime) -> None:
-    for name in namespaces.terminating_for(AFTER, now):
+    for name in pace.within(PASS_S, namespaces.terminating_for(AFTER, now)):
         remaining = list(islice(_remaining(name), BATCH))
         in_time = pace.within(PASS_S, remaining)
         isolation.each("interrupted_deletions.objects", in_time, partial(_delete, now=now), now)

@@ -1,10 +1,13 @@
 """Which leaf a job is under, as the tree changes below it; and the trees that running jobs do not let pass."""
 
+from copy import copy
+
 import pytest
 import yaml
 from django.utils import timezone
 
 from fleet.errors import Conflict
+from jobs.core.scheduling.scheduler import Scheduler
 from jobs.models import Job
 from jobs.services.scheduling.demand import entitlements
 from quotas.models import Queue, QuotaTree
@@ -116,6 +119,25 @@ def test_it_reads_all_again_when_the_tree_changes_once_more_meanwhile(running, m
     monkeypatch.setattr(entitlements, "refit_stale", edited_after)
     books.cycle()
     assert not edits and books.job("late").state == Job.State.PLACED
+
+
+def test_it_plans_although_the_tree_is_edited_without_a_pause(running, monkeypatch):
+    books.apply(pytorch_job("late"))
+    edits, refit = iter(range(40)), entitlements.refit_stale
+
+    def edited_after() -> int:
+        done = refit()
+        if (edit := next(edits, None)) is not None:
+            apply_tree(team("a", 0, 10 + edit, namespaces=["default"]))
+        return done
+
+    apply_tree(team("a", 0, 9, namespaces=["default"]))
+    plans = []
+    run = Scheduler.run
+    monkeypatch.setattr(Scheduler, "run", lambda self, *args: plans.append(len(list(copy(edits)))) or run(self, *args))
+    monkeypatch.setattr(entitlements, "refit_stale", edited_after)
+    books.cycle()
+    assert plans[0] > 30 and books.job("late").state == Job.State.PLACED
 
 
 def test_it_knows_a_job_that_another_process_has_read_again(running, monkeypatch):
