@@ -31,7 +31,7 @@ def test_it_shows_the_progress_of_a_drain_in_four_states(world, page, aside, nor
     expect(panel).to_have_count(0)
     aside(drain, "north")
     expect(panel.locator("dd").first).to_have_text("1")
-    expect(panel.get_by_role("status")).to_contain_text("a minute · About 1 minute at this pace")
+    expect(panel.get_by_role("status")).to_contain_text("a minute · At least 1 minute at this pace")
     answers(page, "clusters/north/evictions")
     page.reload()
     expect(panel.locator("[aria-busy=true]")).to_be_visible()
