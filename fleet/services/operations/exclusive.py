@@ -1,15 +1,18 @@
 """Lets only one process at a time run a periodic task, so that a slow run is not joined by the next ones.
 
-A run that takes longer than its term keeps its turn by saying that it goes on.
+A run that may take longer than its term is `kept` its turn by a thread, for a single one of its steps may take longer.
 """
 
 import secrets
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import Any
 
+from django.db import DatabaseError, InterfaceError, connection
 from django.db.models import Q
 
 from fleet.db import prepared
@@ -46,6 +49,29 @@ def exclusive(task: str, now: datetime, term: timedelta) -> Iterator[Turn]:
     finally:
         if is_ours:
             _GIVE_BACK.run(name=name, holder=holder)
+
+
+@contextmanager
+def kept(turn: Turn, now: datetime, term: timedelta) -> Iterator[None]:
+    """Prolongs the lease again and again while the block lasts, or until another process has it."""
+    ended = threading.Event()
+    threading.Thread(target=_keep, args=(turn, now, term, ended), name=f"keeps {turn.name}", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def _keep(turn: Turn, now: datetime, term: timedelta, ended: threading.Event) -> None:
+    began = monotonic()
+    while not ended.wait(term.total_seconds() / 4):
+        try:
+            if not turn.keep(now + timedelta(seconds=monotonic() - began) + term):
+                return
+        except (DatabaseError, InterfaceError):
+            continue
+        finally:
+            connection.close()
 
 
 def _taking(param: prepared.Param) -> Any:

@@ -21,7 +21,7 @@ from fleet.models import Cluster, Namespace
 from fleet.services.clusters import circuits, node_exclusions
 from fleet.services.operations import clock_steps
 from fleet.services.operations.clock_steps import StepDetector
-from fleet.services.operations.exclusive import Turn, exclusive
+from fleet.services.operations.exclusive import Turn, exclusive, kept
 from jobs import queries, snapshot
 from jobs.models import Attempt, DeletedJob, Job, Work
 from jobs.services.dispatch.copies import kept_off
@@ -41,11 +41,13 @@ TERM = timedelta(seconds=10)
 """How long the lock of a pass lasts: no other process sweeps for so long after one was killed during a pass."""
 
 
-def run(now: datetime, *, clock_is_known: bool = True, goes_on: Callable[[], bool] = lambda: True) -> None:
-    """While it is not known whether the clock has stepped, nothing is ended or deleted by a limit of time."""
+def run(now: datetime, *, clock_is_known: bool = True) -> None:
+    """While it is not known whether the clock has stepped, nothing is ended or deleted by a limit of time.
+
+    Every pass makes all steps, even when another process has taken its turn: or a slow step would keep the later ones from ever
+    being made.
+    """
     for step in _steps():
-        if not goes_on():
-            return
         if step in _BY_LIMITS and not clock_is_known:
             continue
         isolation.run(f"{step.__module__}.{step.__name__}", [], partial(step, now))
@@ -145,18 +147,13 @@ class Sweeper:
         with alone(now) as turn:
             if not turn:
                 return False
-            began = self._monotonic()
-            looked = isolation.run("clock_steps", [], lambda: self._steps.look(now, self._monotonic()))
-            run(now, clock_is_known=looked is not None, goes_on=partial(self._goes_on, turn, now, began))
-            self._follow_quotas()
+            with kept(turn, now, TERM):
+                looked = isolation.run("clock_steps", [], lambda: self._steps.look(now, self._monotonic()))
+                run(now, clock_is_known=looked is not None)
+                self._follow_quotas()
         if is_settled and journal.tip() == version and not _waits_for_the_clock():
             self._version, self._swept_at = version, now
         return True
-
-    def _goes_on(self, turn: Turn, now: datetime, began: float) -> bool:
-        """Keeps the turn of a pass that takes long: a second one at the same rows would make both of them slower."""
-        passed = timedelta(seconds=self._monotonic() - began)
-        return passed < TERM / 4 or turn.keep(now + passed + TERM)
 
     def _follow_quotas(self) -> None:
         """Requests a cycle if the quota tree or the queues have changed since this process last did.

@@ -20,6 +20,7 @@ from jobs.services.lifecycle import cycle_requests
 from quotas.services import trees
 from tests.quotas.core.builders import manifest, quota
 from tests.support import books
+from tests.support.members import eventually
 from tests.support.passive import passive_member
 from tests.support.world import pytorch_job
 
@@ -49,18 +50,20 @@ def test_it_makes_no_pass_while_another_process_makes_one(quiet):
     assert Sweeper().run(NOW + TICK)
 
 
-def test_a_pass_that_takes_longer_than_its_lock_lasts_is_not_joined_by_another(quiet, monkeypatch):
-    seconds, joined = itertools.count(0, 4), []
+def test_a_pass_is_not_joined_by_another_while_one_of_its_steps_takes_longer_than_its_lock_lasts(quiet, monkeypatch):
+    joined, term = [], timedelta(seconds=0.2)
 
-    def another(_: datetime) -> None:
-        joined.append(Sweeper().run(NOW + 3 * sweep.TERM))
+    def slow(_: datetime) -> None:
+        eventually(lambda: Lease.objects.get(name="task/jobs.sweep").expires_at > NOW + 2 * term, within_s=5)
+        joined.append(Sweeper().run(NOW + 2 * term))
 
-    monkeypatch.setattr(sweep, "_steps", lambda: [lambda _: None] * 6 + [another])
+    monkeypatch.setattr(sweep, "TERM", term)
+    monkeypatch.setattr(sweep, "_steps", lambda: [slow])
     Work.objects.update(state=Work.State.PENDING, due_at=NOW)
-    assert Sweeper(lambda: float(next(seconds))).run(NOW) and joined == [False]
+    assert Sweeper().run(NOW) and joined == [False]
 
 
-def test_a_pass_ends_when_another_process_has_taken_over(quiet, monkeypatch):
+def test_a_pass_makes_all_steps_though_another_process_has_taken_over_during_a_slow_one(quiet, monkeypatch):
     seconds, done = itertools.count(0, 4), []
 
     def taken_over(_: datetime) -> None:
@@ -69,7 +72,7 @@ def test_a_pass_ends_when_another_process_has_taken_over(quiet, monkeypatch):
     monkeypatch.setattr(sweep, "_steps", lambda: [taken_over, done.append])
     Work.objects.update(state=Work.State.PENDING, due_at=NOW)
     Sweeper(lambda: float(next(seconds))).run(NOW)
-    assert done == [] and Lease.objects.get(name="task/jobs.sweep").holder == "another"
+    assert done == [NOW] and Lease.objects.get(name="task/jobs.sweep").holder == "another"
 
 
 def test_a_check_of_health_leaves_the_jobs_to_a_pass_that_is_being_made(running):
