@@ -22,7 +22,7 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from authlib.oidc.core import CodeIDToken
 from joserfc import jwt
 from joserfc.errors import JoseError
-from joserfc.jwk import KeySet
+from joserfc.jwk import JWKRegistry, Key, KeySet
 
 from fleet.core.security.oidc import LONGEST, Account, OidcSettings, issuer_fault
 from fleet.errors import Forbidden, Unavailable
@@ -147,8 +147,7 @@ class Provider:
         entries = self._document(jwks_uri).get("keys")
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise ValueError(f"{jwks_uri} has no list of keys")
-        keys = [key for key in entries if key.get("use", "sig") == "sig" and key.get("kty") in ("RSA", "EC", "OKP")]
-        return KeySet.import_key_set({"keys": keys})
+        return KeySet([key for entry in entries if (key := _key(entry)) is not None])
 
     def _user_info(self, metadata: Document, tokens: Document, subject: str) -> Document:
         """Claims that the provider keeps out of the ID token; those of another subject are refused."""
@@ -229,6 +228,8 @@ class Provider:
         if not self._config.client_secret:
             return "none"
         methods = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
+        if not isinstance(methods, list):
+            raise self._away("token_endpoint_auth_methods_supported of its discovery document is no list")
         return "client_secret_basic" if "client_secret_basic" in methods else "client_secret_post"
 
     def _check_name(self, request: httpx.Request) -> None:
@@ -252,6 +253,16 @@ class Provider:
 def _trust() -> ssl.SSLContext:
     """The authorities of the web, loaded once: it takes 20 ms, and a sign-in asks three times."""
     return httpx.create_ssl_context(trust_env=False)
+
+
+def _key(entry: Document) -> Key | None:
+    """Nothing for a key of another use, type or curve than is known here: sign-ins go on with the others (RFC 7517, 5)."""
+    if entry.get("use", "sig") != "sig" or entry.get("kty") not in ("RSA", "EC", "OKP"):
+        return None
+    try:
+        return JWKRegistry.import_key(dict(entry))
+    except (JoseError, ValueError, TypeError, KeyError):
+        return None
 
 
 def _body(answer: httpx.Response) -> bytes:

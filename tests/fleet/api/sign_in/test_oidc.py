@@ -215,8 +215,13 @@ def test_it_refuses_names_that_no_user_can_have(provider, name):
     assert sign_in(provider, preferred_username=name)[1].status_code == 403
 
 
-def test_it_refuses_a_claim_of_another_type_in_a_token_that_is_signed_well(provider):
-    assert sign_in(provider, fault="another claim", claim="at_hash", value=["x"])[1].status_code == 403
+@pytest.mark.parametrize("claim", ["at_hash", "azp", "iss", "nonce", "sub"])
+def test_it_refuses_a_claim_of_another_type_in_a_token_that_is_signed_well(provider, claim):
+    for value in (["x"], [["x"]], {"x": 1}, 10**400, float("nan")):
+        _, answer = sign_in(provider, fault="another claim", claim=claim, value=value)
+        assert answer.status_code == 403 and "ID token" in answer.content.decode(), answer.content
+        oidc.returns.cache_clear()
+    assert not get_user_model().objects.exists()
 
 
 @pytest.mark.parametrize("subject", ["a\x00b", "\ud800", "s" * 256])
@@ -294,3 +299,27 @@ def test_it_refuses_a_sign_in_where_the_provider_has_no_usable_keys(provider, mo
     )
     _, answer = sign_in(provider)
     assert answer.status_code == 403 and "is not accepted" in answer.content.decode()
+
+
+def test_it_signs_in_beside_a_key_of_a_curve_that_it_does_not_know(provider, monkeypatch):
+    document, new = Provider._document, {"kty": "EC", "crv": "P-1024", "x": "AQAB", "y": "AQAB", "kid": "new"}
+
+    def with_a_new_one(self, url):
+        read = document(self, url)
+        return {"keys": [new, *read["keys"]]} if "jwks" in url else read
+
+    monkeypatch.setattr(Provider, "_document", with_a_new_one)
+    assert sign_in(provider)[1].status_code == 302
+
+
+@pytest.mark.parametrize("methods", [True, 5])
+def test_it_says_that_a_discovery_document_cannot_be_used(provider, monkeypatch, methods):
+    document = Provider._document
+
+    def wrong(self, url):
+        read = document(self, url)
+        return read if "jwks" in url else {**read, "token_endpoint_auth_methods_supported": methods}
+
+    monkeypatch.setattr(Provider, "_document", wrong)
+    _, answer = sign_in(provider)
+    assert answer.status_code == 503 and "token_endpoint_auth_methods_supported" in answer.content.decode()
