@@ -81,6 +81,7 @@ async def a_socket(client: Client) -> AsyncIterator["asyncio.Task[None]"]:
 def play(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str], Awaitable[None]]], None]:
     monkeypatch.setattr(consumers, "_open", Counter())
     monkeypatch.setattr(consumers, "FOLLOW_S", 0.01)
+    monkeypatch.setattr(consumers.ChangesConsumer, "_follow", lambda _: consumers._tailer())
     token = token_of("mal")
     return lambda story: asyncio.run(story(token))
 
