@@ -27,6 +27,7 @@ class Reader:
         *,
         is_slow: bool = False,
         address: str = "10.0.0.1",
+        method: str = "GET",
         headers: tuple[tuple[bytes, bytes], ...] = (),
     ) -> None:
         self.code, self.parts = 0, list[bytes]()
@@ -35,7 +36,7 @@ class Reader:
             self.goes_on.set()
         self._is_asked, self._left = False, asyncio.Event()
         scope = {
-            "type": "http", "http_version": "1.1", "method": "GET", "path": path, "raw_path": path.encode(),
+            "type": "http", "http_version": "1.1", "method": method, "path": path, "raw_path": path.encode(),
             "query_string": query,
             "headers": [(b"authorization", f"Bearer {token}".encode()), *headers], "client": (address, 1),
         }  # fmt: skip

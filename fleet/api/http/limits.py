@@ -5,14 +5,11 @@ import json
 from fleet.limits.callers import Scope
 from fleet.limits.limited import Sort
 
-_PROBES = ("/livez", "/readyz", "/healthz")
 _SIGN_IN = ("/api/v1/session", "/admin/login")
 
 
 def sort(scope: Scope) -> Sort:
     path = scope["path"].rstrip("/")
-    if path in _PROBES:
-        return Sort.PROBE
     if scope["method"] == "POST" and path in _SIGN_IN:
         return Sort.SIGN_IN
     if path.startswith("/api/v1/jobs/") and path.endswith("/logs"):

@@ -62,15 +62,16 @@ def before(inner: Application, look: Callable[[], Answer] = look) -> Application
     shared = Shared(look)
 
     async def answering(scope: Scope, receive: Receive, send: Send) -> None:
-        is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
-        if not is_read or scope["path"].rstrip("/") != PATH:
+        if scope["type"] != "http" or scope["path"].rstrip("/") != PATH:
             return await inner(scope, receive, send)
-        status, body = await shared.answer()
+        is_read = scope["method"] in ("GET", "HEAD")
+        status, body = await shared.answer() if is_read else (405, b"")
         headers = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),
             (b"cache-control", b"no-store"),
             (b"x-content-type-options", b"nosniff"),
+            *([] if is_read else [(b"allow", b"GET, HEAD")]),
         ]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

@@ -67,3 +67,13 @@ def test_it_answers_whatever_host_is_asked() -> None:
 
     answer = asyncio.run(story())
     assert answer.code == 503 and json.loads(answer.body)["checks"]["database"] == {"ok": True}
+
+
+def test_only_reads_look_and_anything_else_is_refused_in_front_of_django() -> None:
+    async def story() -> Reader:
+        reader = Reader(application, "never-given", readiness.PATH, method="POST")
+        await reader.task
+        return reader
+
+    answer = asyncio.run(story())
+    assert answer.code == 405 and not answer.body
