@@ -188,21 +188,29 @@ def _pod_status(pod: Object, _now: datetime) -> str:
 
 def init_word(pod: Object) -> str:
     """The status of a pod whose init containers have not all ended, as kubectl words it; empty for any other pod."""
+    return init_container(pod)[0]
+
+
+def init_container(pod: Object) -> tuple[str, Object]:
+    """The word of `init_word`, and the status of the container at which initialization stands."""
     status, wanted = pod.get("status") or {}, (pod.get("spec") or {}).get("initContainers") or []
     statuses = status.get("initContainerStatuses") or []
-    if not statuses or any(state.keys() & {"running", "terminated"} for state in map(_state, _states(pod))):
-        return ""
+    is_over = any(
+        each.get("type") == "Initialized" and each.get("status") == "True" for each in status.get("conditions") or []
+    )
+    if is_over or not statuses or any(state.keys() & {"running", "terminated"} for state in map(_state, _states(pod))):
+        return "", {}
     sidecars = {each["name"] for each in wanted if each.get("restartPolicy") == "Always"}
     for number, each in enumerate(statuses):
         ended, waits = _state(each).get("terminated"), _state(each).get("waiting") or {}
         if (ended is not None and not ended.get("exitCode")) or (each.get("started") and each["name"] in sidecars):
             continue
         if ended is not None:
-            return f"Init:{ended.get('reason') or 'ExitCode:' + str(ended['exitCode'])}"
+            return f"Init:{ended.get('reason') or 'ExitCode:' + str(ended['exitCode'])}", each
         if waits.get("reason", _INITIALIZING) != _INITIALIZING:
-            return f"Init:{waits['reason']}"
-        return f"Init:{number}/{len(wanted)}"
-    return f"Init:{len(statuses)}/{len(wanted)}" if len(statuses) < len(wanted) else ""
+            return f"Init:{waits['reason']}", each
+        return f"Init:{number}/{len(wanted)}", each
+    return f"Init:{len(statuses)}/{len(wanted)}" if len(statuses) < len(wanted) else "", {}
 
 
 def _state(container: Object) -> Object:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fleet.core.members.typed_values import mapping, mappings, text
-from fleet.kube.tables import init_word
+from fleet.kube.tables import init_container
 
 Manifest = Mapping[str, Any]
 _COMMON = ("", "Completed", "ContainerCreating", "PodInitializing")
@@ -27,26 +27,26 @@ def is_of_init_containers(reason: str) -> bool:
 
 def _of_init_containers(spec: Manifest, status: Manifest) -> tuple[str, str] | None:
     statuses = mappings(status.get("initContainerStatuses"))
-    containers = {"containerStatuses": mappings(status.get("containerStatuses")), "initContainerStatuses": statuses}
+    sound = {"containerStatuses": mappings(status.get("containerStatuses")), "initContainerStatuses": statuses}
+    sound["conditions"] = mappings(status.get("conditions"))
     try:
-        word = init_word({"spec": {"initContainers": mappings(spec.get("initContainers"))}, "status": containers})
+        word, stands = init_container(
+            {"spec": {"initContainers": mappings(spec.get("initContainers"))}, "status": sound}
+        )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
-    return (word, _first_message(statuses)) if word else None
+    return (word, _message(stands)) if word else None
 
 
-def _first_message(statuses: list[Manifest]) -> str:
-    """Of the first that is not done; else which one runs."""
-    for each in statuses:
-        state, last = mapping(each.get("state")), mapping(mapping(each.get("lastState")).get("terminated"))
-        ended = mapping(state.get("terminated"))
-        if "terminated" in state and not ended.get("exitCode"):
-            continue
-        name = f"init container {text(each.get('name'))}"
-        said = text(mapping(state.get("waiting")).get("message")) or text(ended.get("message"))
-        code = ended.get("exitCode") or last.get("exitCode")
-        return f"{name}: " + (said or (f"exit code {code}" if code else "runs" if "running" in state else "waits"))
-    return ""
+def _message(each: Manifest) -> str:
+    if not each:
+        return ""
+    state, last = mapping(each.get("state")), mapping(mapping(each.get("lastState")).get("terminated"))
+    ended = mapping(state.get("terminated"))
+    said = text(mapping(state.get("waiting")).get("message")) or text(ended.get("message"))
+    code = ended.get("exitCode") or last.get("exitCode")
+    how = said or (f"exit code {code}" if code else "runs" if "running" in state else "waits")
+    return f"init container {text(each.get('name'))}: {how}"
 
 
 def _of_containers(status: Manifest) -> tuple[str, str] | None:

@@ -99,7 +99,7 @@ def test_a_pod_stuck_in_its_init_containers_says_so_as_kubectl_does(first, secon
     assert (own.reason, own.message) == why
 
 
-def initialising(first, second, main=None, **of_the_first):
+def initialising(first, second, main=None, conditions=(), **of_the_first):
     names = ("fetch", "check")
     status = {
         "initContainerStatuses": [
@@ -107,6 +107,7 @@ def initialising(first, second, main=None, **of_the_first):
             {"name": "check", "state": second},
         ],
         "containerStatuses": [{"name": "main", "state": main or WAITS}],
+        "conditions": list(conditions),
     }
     containers = [{"name": name} for name in names]
     containers[0] |= {"restartPolicy": "Always"} if of_the_first else {}
@@ -117,6 +118,17 @@ def initialising(first, second, main=None, **of_the_first):
 
 def test_a_sidecar_that_runs_does_not_hide_why_the_pod_waits():
     own = initialising({"running": {}}, {"terminated": {"exitCode": 0}}, NO_IMAGE, started=True)
+    assert (own.reason, own.message) == ("ImagePullBackOff", 'Back-off pulling image "x"')
+
+
+def test_beside_a_sidecar_that_runs_the_message_is_of_the_init_container_that_does_not_start():
+    own = initialising({"running": {}}, NO_IMAGE, started=True)
+    assert (own.reason, own.message) == ("Init:ImagePullBackOff", 'init container check: Back-off pulling image "x"')
+
+
+def test_a_pod_whose_init_containers_are_done_is_not_initialising_when_its_sidecar_dies():
+    done = {"type": "Initialized", "status": "True"}
+    own = initialising(BACK_OFF, {"terminated": {"exitCode": 0}}, NO_IMAGE, [done], started=False)
     assert (own.reason, own.message) == ("ImagePullBackOff", 'Back-off pulling image "x"')
 
 
