@@ -91,7 +91,8 @@ class Screen:
         """Prints a log exactly as the pod wrote it; but to a terminal nothing that controls it."""
         self.out.file.flush()
         if self.out.file.isatty():
-            self.out.file.write(self.tame.feed(chunk))
+            encoding = self.out.encoding
+            self.out.file.write(self.tame.feed(chunk).encode(encoding, "replace").decode(encoding))
         else:
             self.out.file.buffer.write(chunk)  # type: ignore[attr-defined]  # rich types it as a text stream
         self.out.file.flush()

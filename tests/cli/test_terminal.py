@@ -25,9 +25,9 @@ class Terminal(io.TextIOWrapper):
         return True
 
 
-def printed(kind: type[io.TextIOWrapper], *chunks: bytes) -> bytes:
+def printed(kind: type[io.TextIOWrapper], *chunks: bytes, encoding: str = "utf-8") -> bytes:
     raw = io.BytesIO()
-    file = kind(raw, encoding="utf-8")
+    file = kind(raw, encoding=encoding)
     screen = Screen(Console(file=file), Console(file=file))
     for chunk in chunks:
         screen.bytes(chunk)
@@ -42,6 +42,11 @@ def test_a_log_does_not_control_the_terminal_of_its_reader(what: str) -> None:
 
 def test_colours_and_progress_bars_stay() -> None:
     assert printed(Terminal, WELL.encode()).decode() == WELL
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_is_not_utf_8_gets_what_it_can_show(encoding: str) -> None:
+    assert printed(Terminal, b"loss 0.5 \xe2\x82\xac \x07\n", encoding=encoding) == b"loss 0.5 ? ?\n"
 
 
 def test_a_file_gets_a_log_as_it_was_written() -> None:
