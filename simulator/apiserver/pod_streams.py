@@ -100,7 +100,7 @@ def _ports(query: Query) -> list[int]:
     words = ",".join(query.get("ports") or []).split(",")
     if not words[0]:
         raise KubeError(400, 'query parameter "port" is required')
-    ports = [int(word) if word.isascii() and word.isdigit() else 0 for word in words]
+    ports = [int(word) if word.isascii() and word.isdigit() and len(word) <= 5 else 0 for word in words]
     if any(not 0 < port < 2**16 for port in ports) or len(ports) > _MOST_PORTS:
         raise KubeError(400, f"unable to parse {words} as ports")
     return ports
