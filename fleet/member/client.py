@@ -29,7 +29,7 @@ from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
 
 from fleet import metrics
-from fleet.member import addresses, answers, causes, errors
+from fleet.member import addresses, answers, causes, deadlines, errors
 from fleet.member.passing import Passing
 from fleet.member.reading import (
     LONGEST_ANSWER,
@@ -39,7 +39,9 @@ from fleet.member.reading import (
     TooLong,
     WatchEvent,
     error_body,
+    lines,
     next_page,
+    page,
     watch_event,
     watch_query,
     whole,
@@ -48,8 +50,6 @@ from fleet.member.reading import (
 Object = dict[str, Any]
 Params = dict[str, str]
 
-LONGEST_LINE = 2**24
-"""Bytes, more than any object of a watch has."""
 KEEPALIVE: tuple[tuple[int, int, int], ...] = (
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -160,15 +160,18 @@ class MemberClient:
             self._pace()
         headers, timeout = self._headers.copy(), urllib3.Timeout(connect=within_s, read=within_s)
         headers["Accept"], headers["Accept-Encoding"] = "text/plain", "identity"
-        response = self._sent("GET", self._base + path, None, headers, timeout, stream=True)
-        try:
-            body = whole(response, most, within_s)
-        except TooLong as e:
-            raise errors.MemberAway(f"the answer to GET {path} is longer than {most} bytes or {within_s:g} s") from e
-        except (urllib3.exceptions.HTTPError, OSError) as e:
-            raise errors.MemberAway(f"{self._base}: the answer broke: {type(e).__name__}") from e
-        finally:
-            response.close()
+        with deadlines.within(within_s):
+            response = self._sent("GET", self._base + path, None, headers, timeout, within_s, stream=True)
+            try:
+                body = whole(response, most)
+            except (TooLong, TimeoutError, urllib3.exceptions.TimeoutError) as e:
+                raise errors.MemberAway(
+                    f"the answer to GET {path} is longer than {most} bytes or {within_s:g} s"
+                ) from e
+            except (urllib3.exceptions.HTTPError, OSError) as e:
+                raise errors.MemberAway(f"{self._base}: the answer broke: {type(e).__name__}") from e
+            finally:
+                response.close()
         if response.status >= 300:
             raise errors.from_answer(response.status, body)
         return body
@@ -178,18 +181,18 @@ class MemberClient:
         items: list[Object] = []
         answer: Object = {}
         for answer in self.pages(path, params):
-            items += answer.get("items") or []
+            items += answer["items"]
         return {**answer, "items": items}
 
     def pages(self, path: str, params: Params | None = None) -> Iterator[Object]:
         """The same collection as `list`, but only one page of it in memory at a time."""
         query, until = {"limit": str(PAGE), **(params or {})}, perf_counter() + LONGEST_LIST_S
-        answer = self.get(path, query)
+        answer = page(self.get(path, query))
         yield answer
         while token := next_page(answer):
             if perf_counter() > until:
                 raise errors.MemberAway(f"{self._base}: the list of {path} does not end within {LONGEST_LIST_S:g} s")
-            answer = self.get(path, {**query, "continue": token})
+            answer = page(self.get(path, {**query, "continue": token}))
             yield answer
 
     def create(self, path: str, body: Object) -> Object:
@@ -244,15 +247,14 @@ class MemberClient:
         read_timeout_s: float,
         opened: Callable[[], None] = lambda: None,
     ) -> Iterator[bytes]:
-        """The answer line by line as it arrives (watches, logs), without the line ends; see `LONGEST_LINE`."""
-        timeout = urllib3.Timeout(connect=self._timeout_s, read=read_timeout_s)
-        response = self._call("GET", path, params, timeout=timeout, stream=True)
+        """The answer line by line as it arrives (watches, logs), without the line ends; see `reading.LONGEST_LINE`."""
+        response = self._call("GET", path, params, stream_s=read_timeout_s)
         with self._streams_lock:
             self._streams.add(response)
         try:
             if not self._closed:
                 opened()
-                yield from _lines(response)
+                yield from lines(response)
         except (urllib3.exceptions.HTTPError, OSError) as e:
             raise errors.MemberAway(f"{self._base}: the stream broke: {type(e).__name__}") from e
         finally:
@@ -266,7 +268,8 @@ class MemberClient:
         merged = self._headers.copy()
         for name, value in headers.items():
             merged[name] = value
-        return Passing(self._sent(method, self._base + target, body or None, merged, timeout, stream=True))
+        head_s = self._timeout_s + idle_s
+        return Passing(self._sent(method, self._base + target, body or None, merged, timeout, head_s, stream=True))
 
     def close(self) -> None:
         """Ends every open stream, whichever thread reads it, and drops the connections."""
@@ -313,9 +316,9 @@ class MemberClient:
         *,
         content_type: str = "",
         accept: str = "",
-        timeout: urllib3.Timeout | None = None,
-        stream: bool = False,
+        stream_s: float | None = None,
     ) -> urllib3.BaseHTTPResponse:
+        """``stream_s``: the answer is a stream, which may be silent for so long."""
         headers = self._headers.copy()
         if accept:
             headers["Accept"] = accept
@@ -325,8 +328,13 @@ class MemberClient:
         if params:
             url += "?" + urlencode(params)
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
-        timeout = timeout or urllib3.Timeout(total=self._timeout_s)
-        response = self._sent(method, url, content, headers, timeout, stream=stream)
+        stream, within_s = stream_s is not None, self._timeout_s + (LONGEST_ANSWER_S if stream_s is None else stream_s)
+        timeout = (
+            urllib3.Timeout(connect=self._timeout_s, read=stream_s)
+            if stream
+            else urllib3.Timeout(total=self._timeout_s)
+        )
+        response = self._sent(method, url, content, headers, timeout, within_s, stream=stream)
         if response.status >= 300:
             raise errors.from_answer(response.status, error_body(response) if stream else response.data)
         return response
@@ -338,26 +346,28 @@ class MemberClient:
         body: bytes | None,
         headers: HTTPHeaderDict,
         timeout: urllib3.Timeout,
+        within_s: float,
         *,
         stream: bool,
     ) -> urllib3.BaseHTTPResponse:
-        """With its body read, unless it is a stream."""
+        """With its body read, unless it is a stream: then only its head has to be there ``within_s`` seconds."""
         began = perf_counter()
         code = "unreachable"
         try:
-            response = self._pool.urlopen(
-                method,
-                url,
-                body=body,
-                headers=headers,
-                timeout=timeout,
-                preload_content=False,
-                redirect=False,
-                retries=False,
-            )
-            code = str(response.status)
-            if not stream:
-                response = self._kept(response)
+            with deadlines.within(within_s):
+                response = self._pool.urlopen(
+                    method,
+                    url,
+                    body=body,
+                    headers=headers,
+                    timeout=timeout,
+                    preload_content=False,
+                    redirect=False,
+                    retries=False,
+                )
+                code = str(response.status)
+                if not stream:
+                    response = self._kept(response)
             if self._after_answer is not None:
                 self._after_answer()
             return response
@@ -374,7 +384,7 @@ class MemberClient:
     def _kept(self, response: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
         """The same with its body, as it was sent: Convoy asks for nothing compressed."""
         try:
-            body = whole(response, LONGEST_ANSWER, LONGEST_ANSWER_S)
+            body = whole(response, LONGEST_ANSWER)
         except BaseException:
             response.close()
             raise
@@ -388,6 +398,7 @@ class _GuardedConnection(HTTPSConnection):
     private_ok = True
 
     def _new_conn(self) -> socket.socket:
+        self.timeout = deadlines.at_most(self.timeout)
         sock = super()._new_conn()
         refusal = addresses.refusal(sock.getpeername()[0], private_ok=self.private_ok)
         if refusal:
@@ -406,24 +417,10 @@ class _GuardedPool(HTTPSConnectionPool):
         super().__init__(host, port, **kw, socket_options=KEEPALIVE)
 
 
-def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    """A line longer than `LONGEST_LINE` in pieces: a pod may write without an end, and the line is kept until its own."""
-    pending, size = [], 0
-    while chunk := response.read1(65536):
-        first, *more = chunk.split(b"\n")
-        pending.append(first)
-        size += len(first)
-        if more or size >= LONGEST_LINE:
-            yield b"".join(pending)
-            yield from more[:-1]
-            pending, size = more[-1:], len(more[-1]) if more else 0
-    if size:
-        yield b"".join(pending)
-
-
 def ssl_context(access: Access) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cadata=access.ca_pem or None)
+        context.sslsocket_class = deadlines.TimedSocket
         if access.client_cert_pem:
             with _private_file(access.client_cert_pem + "\n" + access.client_key_pem) as path:
                 context.load_cert_chain(path)

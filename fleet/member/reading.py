@@ -5,21 +5,23 @@ memory, nor keep its threads.
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 import urllib3
 
-from fleet.member import answers, errors
+from fleet.member import answers, deadlines, errors
 
 PAGE = 500
 """Objects asked for in one page of a list: bounds the memory of one answer."""
 LONGEST_ANSWER = 2**27
 LONGEST_ANSWER_S = 30.0
-"""Bytes, and seconds from its first to its last: a member must not use up the memory of a worker, nor keep it, by an answer
-that does not end."""
+"""Bytes, and seconds beyond the timeout until the whole answer is there: a member must not use up the memory of a worker, nor
+keep it, by an answer that does not end."""
 LONGEST_ERROR = 2**20
+LONGEST_LINE = 2**24
+"""Bytes, more than any object of a watch has."""
 LONGEST_LIST_S = 300.0
 """For all pages of a collection."""
 
@@ -35,26 +37,48 @@ class TooLong(Exception):  # noqa: N818 - it is the answer that is wrong
     pass
 
 
-def whole(response: urllib3.BaseHTTPResponse, most: int, within_s: float) -> bytes:
+def whole(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
     """The body, never decompressed: a few bytes may stand for more than a process has. Raises `TooLong`."""
-    body, until = bytearray(), perf_counter() + within_s
+    body = bytearray()
     while chunk := response.read1(65536, decode_content=False):
         body += chunk
         if len(body) > most:
             raise TooLong(f"longer than {most} bytes")
-        if perf_counter() > until:
-            raise TooLong(f"not complete within {within_s:g} s")
     return bytes(body)
 
 
 def error_body(response: urllib3.BaseHTTPResponse) -> bytes:
     """What a stream was refused with; empty where it cannot be read."""
     try:
-        return whole(response, LONGEST_ERROR, LONGEST_ANSWER_S)
+        with deadlines.within(LONGEST_ANSWER_S):
+            return whole(response, LONGEST_ERROR)
     except (TooLong, urllib3.exceptions.HTTPError, OSError):
         return b""
     finally:
         response.close()
+
+
+def lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    """A line longer than `LONGEST_LINE` in pieces: a pod may write without an end, and the line is kept until its own."""
+    pending, size = [], 0
+    while chunk := response.read1(65536):
+        first, *more = chunk.split(b"\n")
+        pending.append(first)
+        size += len(first)
+        if more or size >= LONGEST_LINE:
+            yield b"".join(pending)
+            yield from more[:-1]
+            pending, size = more[-1:], len(more[-1]) if more else 0
+    if size:
+        yield b"".join(pending)
+
+
+def page(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer with its ``items``, objects all of them; what is not there or null is empty."""
+    items = answer.get("items") or []
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise errors.MemberAway("the items of the list are not objects")
+    return {**answer, "items": items}
 
 
 def next_page(page: dict[str, Any]) -> str:

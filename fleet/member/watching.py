@@ -128,7 +128,7 @@ class Reflector:
         expected = await self._expected_now()
         async with self._client.collection(self._path, self._params) as pages:
             async for page in pages:
-                items += [self._item(item) for item in page.get("items") or []]
+                items += [self._item(item) for item in page["items"]]
                 version = (page.get("metadata") or {}).get("resourceVersion") or version
             await self._deliver(Listed(self.resource, items, expected))
         self.listed_at = time.monotonic()

@@ -7,14 +7,16 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from fleet.kube import pki
-from fleet.member import reading
+from fleet.member import deadlines, reading
 from fleet.member.client import Access, MemberClient
 from fleet.member.errors import MemberAway, MemberError
 
@@ -101,11 +103,68 @@ def test_a_refusal_without_an_end_is_given_up(lying: Any, streamed: bool) -> Non
         list(client.watch(PATH, resource_version="1")) if streamed else client.get(PATH)
 
 
-def test_an_answer_that_comes_byte_by_byte_is_given_up(lying: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    ticks = iter(range(10_000))
-    monkeypatch.setattr(reading, "perf_counter", lambda: float(next(ticks)))
-    with pytest.raises(MemberAway, match="not complete within 30 s"):
-        lying(endless(b" ")).client.get(PATH)
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+TRICKLES = {
+    "a body": (HEAD + b"\r\n", b" "),
+    "a head": (HEAD + b"X: ", b"a"),
+    "heads before the head": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "the size of a chunk": (CHUNKED + b"1;", b"a"),
+    "what follows the last chunk": (CHUNKED + b"2\r\n{}\r\n0\r\n", b"a: b\r\n"),
+}
+LATE = {
+    "an answer": lambda client: client.get(PATH),
+    "a list, within its caller's time": lambda client: listed_within(client, 0.4),
+    "the answer of an exporter": lambda client: client.get_bounded(PATH, most=10_000, within_s=0.4),
+}
+
+
+def listed_within(client: MemberClient, seconds: float) -> None:
+    client._timeout_s = 60.0
+    with deadlines.within(seconds):
+        client.list(PATH)
+
+
+def trickling(first: bytes, piece: bytes) -> Say:
+    def say(line: ssl.SSLSocket) -> None:
+        line.sendall(first)
+        while True:
+            line.sendall(piece)
+            sleep(0.02)
+
+    return say
+
+
+@pytest.mark.parametrize("asked", LATE)
+@pytest.mark.parametrize("trickle", TRICKLES)
+def test_what_comes_byte_by_byte_is_given_up_in_time(
+    lying: Any, monkeypatch: pytest.MonkeyPatch, trickle: str, asked: str
+) -> None:
+    from fleet.member import client
+
+    monkeypatch.setattr(client, "LONGEST_ANSWER_S", 0.2)
+    liar = lying(trickling(*TRICKLES[trickle]))
+    liar.client._timeout_s, errors = 0.2, []
+
+    def ask() -> None:
+        try:
+            LATE[asked](liar.client)
+        except MemberAway as e:
+            errors.append(e)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(5)
+    assert errors and not asking.is_alive()
+
+
+def test_the_head_of_a_stream_that_comes_byte_by_byte_is_given_up_but_not_a_slow_stream(lying: Any) -> None:
+    hostile = lying(trickling(*TRICKLES["a head"])).client
+    hostile._timeout_s = 0.2
+    with pytest.raises(MemberAway):
+        next(hostile.stream_lines(PATH, read_timeout_s=0.2))
+    slow = lying(trickling(HEAD + b"\r\n", b"x\n")).client
+    slow._timeout_s = 0.2
+    assert list(islice(slow.stream_lines(PATH, read_timeout_s=0.2), 30)) == [b"x"] * 30
 
 
 def test_a_compressed_answer_is_not_unfolded(lying: Any) -> None:
@@ -157,6 +216,16 @@ def test_what_is_no_event_ends_the_watch(lying: Any, event: bytes) -> None:
 def test_a_page_that_does_not_say_where_the_next_begins_is_the_last(lying: Any, metadata: Any) -> None:
     liar = lying(saying(json.dumps({"metadata": metadata, "items": []}).encode()))
     assert len(list(liar.client.pages(PATH))) == 1 == len(liar.asked)
+
+
+@pytest.mark.parametrize("items", [5, True, "abc", {"a": 1}, [1], [{}, None], [[]]])
+def test_a_page_whose_items_are_no_objects_is_an_error_of_the_member(lying: Any, items: Any) -> None:
+    with pytest.raises(MemberAway, match="are not objects"):
+        lying(saying(json.dumps({"items": items}).encode())).client.list(PATH)
+
+
+def test_a_list_without_items_is_empty(lying: Any) -> None:
+    assert lying(saying(b'{"items": null}')).client.list(PATH)["items"] == []
 
 
 def test_a_list_of_pages_without_an_end_is_given_up(lying: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from h2.exceptions import H2Error
 from fleet import metrics
 from fleet.member import answers, causes, errors
 from fleet.member.client import Access, Object, Params
-from fleet.member.reading import PAGE, WatchEvent, next_page, watch_event, watch_query
+from fleet.member.reading import PAGE, WatchEvent, next_page, page, watch_event, watch_query
 from fleet.member.streaming.answer import Answer, TooLong
 from fleet.member.streaming.connections import Connections
 
@@ -64,13 +64,13 @@ class StreamClient:
             first.close()
 
     async def _pages(self, first: Answer, path: str, query: Params) -> AsyncIterator[Object]:
-        page = await self._object(first, path)
-        yield page
-        while token := next_page(page):
+        read = page(await self._object(first, path))
+        yield read
+        while token := next_page(read):
             with self._in_words(path):
                 answer = await self._answer(path, {**query, "continue": token}, "GET")
-            page = await self._object(answer, path)
-            yield page
+            read = page(await self._object(answer, path))
+            yield read
 
     async def watch(
         self, path: str, *, resource_version: str, params: Params, timeout_s: int, opened: Callable[[], None]

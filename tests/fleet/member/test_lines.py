@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.member import client
+from fleet.member import reading
 
 
 class Response:
@@ -16,7 +16,7 @@ class Response:
 
 
 def lines(*chunks):
-    return list(client._lines(Response(chunks)))
+    return list(reading.lines(Response(chunks)))
 
 
 @given(st.lists(st.text("ab\n", min_size=1).map(str.encode)))
@@ -27,7 +27,7 @@ def test_lines_are_those_of_the_whole_text(chunks):
 
 @pytest.mark.parametrize("size", [1, 7, 40])
 def test_a_line_without_an_end_comes_in_pieces(monkeypatch, size):
-    monkeypatch.setattr(client, "LONGEST_LINE", 100)
+    monkeypatch.setattr(reading, "LONGEST_LINE", 100)
     found = lines(*[b"x" * size] * 100, b"\n", b"next\n")
     assert b"".join(found) == b"x" * size * 100 + b"next" and found[-1] == b"next"
     assert max(map(len, found)) < 100 + size
