@@ -195,7 +195,7 @@ class _Planner:
         self.candidates, self.now = candidates, now
         self.preemption = PreemptionPlan()
         self.evicting = scheduler.leaving()
-        self.searches = 0
+        self.searches, self.steps = 0, making_room.Steps()
         self._stuck: set[EquivalenceClass] = set()
         """Classes whose members get nothing unless a charge or hold changes; cleared by every preemptor that is settled."""
         self._served: set[EquivalenceClass] = set()
@@ -322,13 +322,16 @@ class _Planner:
         def can_place(keys: frozenset[str]) -> bool:
             return self._find_without(gang, keys) is not None
 
+        had_all_steps = self.steps.untouched
         search = self.ledger, self.scheduler.unit(gang.job_id), lambda: self.candidates.running, can_place
         reclaimed = reclaim.search(*search, partial(self._propose, gang)) or borrowers.search(*search)
         keys = frozenset(victim.key for victim in reclaimed.victims) if reclaimed else frozenset()
         assignment = self._find_without(gang, keys) if reclaimed else None
         if reclaimed is None or assignment is None:
             # The end of a min-runtime is no event: what is protected from claims of borrowers is looked at in every cycle.
-            if not (self.scheduler.may_claim(gang) and self.candidates.running.some_protected):
+            # So is a gang for which too few steps were left.
+            looked_at_again = self.scheduler.may_claim(gang) and self.candidates.running.some_protected
+            if not looked_at_again and (had_all_steps or not self.steps.spent):
                 self._without_targets[group] = gang.job_id
             return False
         self._served.add(group)
@@ -376,7 +379,7 @@ class _Planner:
         }
         first = self.scheduler.comes_before_kept(gang)
         with self.places.without_reservation() if first else nullcontext():
-            return making_room.propose(self.places, gang, leaving, prices, self.now)
+            return making_room.propose(self.places, gang, leaving, prices, self.now, self.steps)
 
     def _find_without(self, gang: Gang, keys: frozenset[str]) -> Assignment | None:
         targets = self.candidates.gone(keys, gang.job_id).values()

@@ -13,8 +13,8 @@ WORK = 2**11
 """How many gangs are removed at most, in all the sets that are asked about: each takes some 0.1 ms."""
 
 
-class _Spent(Exception):
-    """No more sets are asked about."""
+class Spent(Exception):
+    """No more sets are asked about, although there may be one."""
 
 
 def find_compatible(
@@ -23,7 +23,7 @@ def find_compatible(
     in_conflict: Callable[[Sequence[int]], Sequence[int]],
     work: int = WORK,
 ) -> list[int] | None:
-    """A least set of the items that suffices and is without conflict; None when there is none, or none was met in time.
+    """A least set of the items that suffices and is without conflict; None when there is none. Raises `Spent`.
 
     ``suffices`` must hold for each set that contains one for which it holds. ``in_conflict`` returns items of a set not all of
     which can go together; it is empty for each part of a set for which it is empty.
@@ -34,25 +34,22 @@ def find_compatible(
         nonlocal left
         left -= len(chosen)
         if left < 0:
-            raise _Spent
+            raise Spent
         return suffices(chosen)
 
     seen: set[frozenset[int]] = {frozenset()}
     without = deque(seen)
-    try:
-        while without:
-            left_out = without.popleft()
-            least = _least([item for item in items if item not in left_out], ask)
-            if least is None:
-                continue
-            conflict = in_conflict(least)
-            if not conflict:
-                return least
-            fewer = [left_out | {item} for item in conflict]
-            without += [each for each in fewer if each not in seen]
-            seen.update(fewer)
-    except _Spent:
-        return None
+    while without:
+        left_out = without.popleft()
+        least = _least([item for item in items if item not in left_out], ask)
+        if least is None:
+            continue
+        conflict = in_conflict(least)
+        if not conflict:
+            return least
+        fewer = [left_out | {item} for item in conflict]
+        without += [each for each in fewer if each not in seen]
+        seen.update(fewer)
     return None
 
 

@@ -349,8 +349,10 @@ class _Search(Rights):
                     return False
             return self.has_place_without([*_positions(unstarted), *going])
 
-        chosen = conflicts.find_compatible(list(reach), would_suffice, self._in_conflict)
-        chosen = self._proposed(reach, would_suffice) if chosen is None else chosen
+        try:
+            chosen = conflicts.find_compatible(list(reach), would_suffice, self._in_conflict)
+        except conflicts.Spent:
+            chosen = self._proposed(reach, would_suffice)
         return None if chosen is None else unstarted + self._in_turn(chosen)
 
     def _proposed(self, reach: Iterable[int], suffices: Callable[[Sequence[int]], bool]) -> list[int] | None:

@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from jobs.core.preemption import making_room
 from tests.jobs.core.preemption.worlds_of_nodes import CLAIMANT, Gang, World
 from tests.support.examples import IS_FULL
 
@@ -99,3 +100,11 @@ def test_it_is_served_in_a_fleet_that_is_too_large_to_try_every_set(seed):
     assert gone and world.may_go(gone) and world.has_place(gone)
     fewer = ([each for each in gone if each is not one] for one in gone)
     assert not any(world.may_go(tuple(some)) and world.has_place(some) for some in fewer)
+
+
+def test_all_that_is_proposed_in_a_plan_shares_its_steps(monkeypatch):
+    world, steps = large_world(Random(0), nodes=64), making_room.Steps(500)
+    monkeypatch.setattr(making_room, "Steps", lambda: steps)
+    plan = world.plan()
+    assert steps.spent and not plan.evictions and plan.no_targets == [CLAIMANT]
+    assert not world.plan().no_targets, "others had used them: it is searched for again in the next cycle"

@@ -3,7 +3,9 @@
 from itertools import chain, combinations
 from random import Random
 
-from quotas.core.reclaiming.conflicts import find_compatible
+import pytest
+
+from quotas.core.reclaiming.conflicts import Spent, find_compatible
 
 
 def test_it_takes_the_first_that_suffice_where_nothing_is_in_conflict():
@@ -26,7 +28,8 @@ def test_it_gives_up_after_so_much_work():
         asked.append(len(chosen))
         return len(chosen) >= 10
 
-    assert find_compatible(list(range(20)), suffices, list, work=200) is None
+    with pytest.raises(Spent):
+        find_compatible(list(range(20)), suffices, list, work=200)
     assert 150 < sum(asked) <= 200
 
 
