@@ -81,7 +81,9 @@ def opened(browser: Browser, url: str, password: str, scheme: Any) -> Page:
     shown.get_by_label("User name").fill("admin")
     shown.get_by_label("Password", exact=True).fill(password)
     shown.get_by_role("button", name="Sign in").click()
-    shown.get_by_role("heading", name="Fleet", level=1).wait_for()
+    fleet = shown.get_by_role("heading", name="Fleet", level=1)
+    fleet.or_(shown.get_by_role("alert")).first.wait_for(timeout=0)
+    fleet.wait_for()
     with suppress(TimeoutError):
         shown.get_by_role("button", name="Close the tour").click(timeout=3_000)
     return shown

@@ -46,7 +46,7 @@ def test_it_explains_what_a_job_waits_for_and_starts_it_when_room_is_made(world,
     aside(world.apply, pytorch_job("second", duration="10h"))
     open_job(page, "second")
     why = page.get_by_role("region", name="Why it is not running")
-    expect(why).to_contain_text("It does not fit on the only cluster. Nearest is north: Short of")
+    expect(why).to_contain_text("It does not fit on the only cluster. Nearest is north: short of")
     expect(why.get_by_role("listitem").filter(has_text="Placement")).to_have_attribute("aria-current", "step")
     expect(why).to_contain_text("What would help")
     aside(world.delete, "first")

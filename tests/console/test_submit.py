@@ -34,7 +34,7 @@ def test_it_keeps_form_and_file_in_step_and_says_what_is_short(page, aside, nort
     expect(page.get_by_role("textbox", name="Manifest")).to_contain_text("nvidia.com/gpu: 8")
     outlook = page.get_by_role("region", name="What would happen")
     expect(outlook).to_contain_text("pytorch-test would wait")
-    expect(outlook).to_contain_text("Nearest is north: Short of")
+    expect(outlook).to_contain_text("Nearest is north: short of")
 
 
 def test_it_marks_the_line_of_a_fault_and_does_not_send(page, aside, north):

@@ -64,7 +64,7 @@ function Remove({ lead: { id, user, path }, whole }: { lead: Lead; whole: boolea
   const name = t('deferred:access.removeLead', { user, path });
   return (
     <>
-      <ActionButton size="compact-xs" variant="default" label={name} obstacle={whole ? '' : t('help.needs', { role: 'quota-admin' })} onClick={() => setAsked(true)}>
+      <ActionButton size="compact-xs" variant="default" label={name} obstacle={whole ? '' : t('deferred:help.needs', { role: 'quota-admin' })} onClick={() => setAsked(true)}>
         {t('deferred:access.takeBackAction')}
       </ActionButton>
       {asked && (

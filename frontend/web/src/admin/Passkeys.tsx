@@ -7,11 +7,11 @@ import { useTranslation } from 'react-i18next';
 import { addPasskey, removePasskey } from '../api/passkeys.ts';
 import type { SecondFactorState } from '../api/types.ts';
 import { RecoveryCodes } from '../ui/Enrolment.tsx';
-import { ErrorText } from '../ui/ServerText.tsx';
+import { ErrorText, ServerText } from '../ui/ServerText.tsx';
 import classes from './admin.module.css';
 
 export function Passkeys({ state, onChange }: { state: SecondFactorState; onChange: () => void }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [name, setName] = useState('');
   const [code, setCode] = useState('');
   const add = useMutation({ mutationFn: () => addPasskey(name.trim(), code), onSuccess: onChange });
@@ -20,19 +20,19 @@ export function Passkeys({ state, onChange }: { state: SecondFactorState; onChan
   const error = add.error ?? remove.error;
   return (
     <>
-      <h3>{t('secondFactor.passkeys')}</h3>
+      <h3>{t('deferred:secondFactor.passkeys')}</h3>
       {add.data && add.data.recovery_codes.length > 0 && <RecoveryCodes codes={add.data.recovery_codes} />}
       <ul>
         {state.passkeys.map((each) => (
           <li key={each.id}>
-            {t('secondFactor.passkey', { name: each.name, site: each.site })}{' '}
+            {t('deferred:secondFactor.passkey', { name: each.name, site: each.site })}{' '}
             <Button
               size="compact-xs"
               variant="default"
               loading={remove.isPending}
               onClick={() => remove.mutate(each.id)}
             >
-              {t('secondFactor.removePasskey', { name: each.name })}
+              {t('deferred:secondFactor.removePasskey', { name: each.name })}
             </Button>
           </li>
         ))}
@@ -41,14 +41,16 @@ export function Passkeys({ state, onChange }: { state: SecondFactorState; onChan
       {state.is_set && !isHere && (
         <TextInput
           size="xs"
-          label={t('secondFactor.proof')}
+          label={t('deferred:secondFactor.proof')}
           autoComplete="one-time-code"
           value={code}
           onChange={({ currentTarget: { value } }) => setCode(value)}
         />
       )}
       {state.passkeys_fault ? (
-        <p className="cv-soft">{state.passkeys_fault}</p>
+        <p className="cv-soft">
+          <ServerText text={state.passkeys_fault} />
+        </p>
       ) : (
         <form
           className={classes['form']}
@@ -59,13 +61,13 @@ export function Passkeys({ state, onChange }: { state: SecondFactorState; onChan
         >
           <TextInput
             size="xs"
-            label={t('secondFactor.passkeyName')}
+            label={t('deferred:secondFactor.passkeyName')}
             value={name}
             maxLength={63}
             onChange={({ currentTarget: { value } }) => setName(value)}
           />
           <Button type="submit" size="xs" disabled={name.trim() === ''} loading={add.isPending}>
-            {t('secondFactor.addPasskey')}
+            {t('deferred:secondFactor.addPasskey')}
           </Button>
         </form>
       )}

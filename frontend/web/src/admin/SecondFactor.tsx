@@ -20,7 +20,7 @@ const stateQuery = {
 };
 
 export function SecondFactor() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { data, error, refetch } = useQuery(stateQuery);
   const again = () => void refetch();
   const begin = useMutation({ mutationFn: () => api.post<EnrolmentStart>('second-factor/') });
@@ -32,18 +32,18 @@ export function SecondFactor() {
   if (!data) return error ? <Failed error={error} onRetry={again} /> : null;
   const begun = data.has_app ? undefined : begin.data;
   return (
-    <Panel title={t('secondFactor.title')}>
-      <p>{data.is_set ? t('secondFactor.on', { count: data.recovery_codes_left }) : t('secondFactor.off')}</p>
+    <Panel title={t('deferred:secondFactor.title')}>
+      <p>{data.is_set ? t('deferred:secondFactor.on', { count: data.recovery_codes_left }) : t('deferred:secondFactor.off')}</p>
       {confirm.data && data.has_app && confirm.data.recovery_codes.length > 0 && <RecoveryCodes codes={confirm.data.recovery_codes} />}
       {begin.error && <ErrorText error={begin.error} />}
       {!data.has_app && !begun && (
         <Button size="xs" onClick={() => begin.mutate()} loading={begin.isPending}>
-          {t('secondFactor.begin')}
+          {t('deferred:secondFactor.begin')}
         </Button>
       )}
       {begun && <Enrolment {...begun} />}
-      {begun && <CodeForm label={t('secondFactor.confirm')} sending={confirm} />}
-      {data.has_app && (!data.is_required || data.passkeys.length > 0) && <CodeForm label={t('secondFactor.remove')} sending={remove} />}
+      {begun && <CodeForm label={t('deferred:secondFactor.confirm')} sending={confirm} />}
+      {data.has_app && (!data.is_required || data.passkeys.length > 0) && <CodeForm label={t('deferred:secondFactor.remove')} sending={remove} />}
       <Passkeys state={data} onChange={again} />
     </Panel>
   );
@@ -56,7 +56,7 @@ interface Sending {
 }
 
 function CodeForm({ label, sending }: { label: string; sending: Sending }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [code, setCode] = useState('');
   return (
     <form

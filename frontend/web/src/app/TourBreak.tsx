@@ -45,7 +45,7 @@ export function TourBreak({ cluster }: { cluster: Cluster }) {
         <ActionButton
           size="compact-sm"
           color="red"
-          obstacle={!cluster.simulated ? t('tour.kill.real') : may ? '' : t('translation:help.needs', { role: 'fleet-admin' })}
+          obstacle={!cluster.simulated ? t('tour.kill.real') : may ? '' : t('deferred:help.needs', { role: 'fleet-admin' })}
           loading={silence.isPending}
           onClick={() => silence.mutate()}
         >

@@ -47,7 +47,7 @@ export function TourReclaim() {
     },
   });
   const giveBack = useMutation({ mutationFn: (target: Reclaimed) => api.delete(nodePath(target)) });
-  const obstacle = mayReclaim ? '' : t('translation:help.needs', { role: 'fleet-admin' });
+  const obstacle = mayReclaim ? '' : t('deferred:help.needs', { role: 'fleet-admin' });
   return (
     <div className={classes['break']}>
       {!followed && job && (

@@ -33,6 +33,7 @@ export default function ClusterPage() {
   const isLeaving = useIsMutating({ mutationKey: detaching(name) }) > 0;
   const cluster = clusters.data?.results.find((one) => one.name === name);
   if (clusters.data && !cluster) return <Empty title={t('cluster.unknown', { name })} icon={Server} />;
+  const isShown = !isLeaving && Boolean(cluster ?? clusters.error);
   return (
     <>
       <PageHeader title={name} note={cluster && t('cluster.nodeCount', { count: cluster.nodes.total })}>
@@ -45,22 +46,22 @@ export default function ClusterPage() {
       <div className={classes['columns']}>
         {cluster ? <ClusterCard cluster={cluster} /> : <Skeleton height={252} radius={8} visible={clusters.isPending} />}
         <div className={classes['main']}>
-          {!isLeaving && (cluster ?? clusters.error) && (
-            <>
-              {cluster && hasToBeLeft(cluster) && <DrainPanel name={name} />}
-              <GpuMap name={name} cluster={cluster} />
-              <Suspense fallback={<Skeleton height={330} radius={8} aria-busy />}>
-                <ClusterUse name={name} />
-              </Suspense>
-              <JobsOverTime of={{ cluster: name }} />
-              <SpotPanel name={name} />
-              <Taints name={name} />
-              <ClusterAccess name={name} />
-              <NodesPanel key={name} name={name} cluster={cluster} />
-            </>
-          )}
+          {isShown && cluster && hasToBeLeft(cluster) && <DrainPanel name={name} />}
+          {isShown && <GpuMap name={name} cluster={cluster} />}
         </div>
       </div>
+      {isShown && (
+        <div className={classes['wide']}>
+          <Suspense fallback={<Skeleton height={330} radius={8} aria-busy />}>
+            <ClusterUse name={name} />
+          </Suspense>
+          <JobsOverTime of={{ cluster: name }} />
+          <SpotPanel name={name} />
+          <Taints name={name} />
+          <ClusterAccess name={name} />
+          <NodesPanel key={name} name={name} cluster={cluster} />
+        </div>
+      )}
     </>
   );
 }

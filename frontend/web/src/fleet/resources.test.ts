@@ -30,6 +30,8 @@ describe('amounts', () => {
   test('are said in one line, pods left out', () => {
     const request = { cpu: 8_000, memory: 64 * GIB, 'nvidia.com/gpu': 1, pods: 1 };
     expect(amountsText(request, 'en')).toBe('8 CPU, 64 GiB, 1 GPU');
+    expect(amountsText({ 'nvidia.com/gpu': 8 }, 'en')).toBe('8 GPUs');
+    expect(amountsText({ 'nvidia.com/gpu': 8 }, 'id')).toBe('8 GPU');
   });
 
   test('a share of nothing is nothing', () => {

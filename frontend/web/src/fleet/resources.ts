@@ -39,13 +39,14 @@ export function shortResource(resource: string): string {
   return resource === 'cpu' ? 'CPU' : resource;
 }
 
-/** "8 CPU, 64 GiB, 1 GPU": what one pod asks for, or what is short. Pods themselves are no amount worth a word. */
+/** "8 CPU, 64 GiB, 8 GPUs": what one pod asks for, or what is short. Pods themselves are no amount worth a word. */
 export function amountsText(amounts: Amounts, language: string): string {
   return Object.entries(amounts)
     .filter(([resource]) => resource !== 'pods')
     .map(([resource, amount]) => {
       const value = formatAmount(resource, amount, language);
-      return resource === 'memory' ? value : `${value} ${shortResource(resource)}`;
+      const isPlural = language === 'en' && isAccelerator(resource) && amount !== 1;
+      return resource === 'memory' ? value : `${value} ${shortResource(resource)}${isPlural ? 's' : ''}`;
     })
     .join(', ');
 }

@@ -40,7 +40,7 @@ test('names the cluster that is short of least', () => {
     { cluster: 'spot', code: 'Cordoned', message: '' },
   ];
   expect(reasonWords({ code: 'NoClusterFits', message: '', clusters }, JOB, words('en'))).toBe(
-    'It fits on none of 3 clusters. Nearest is south: Short of 1 GPU.',
+    'It fits on none of 3 clusters. Nearest is south: short of 1 GPU.',
   );
 });
 

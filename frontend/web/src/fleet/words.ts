@@ -179,7 +179,12 @@ function nearestWords({ clusters = [] }: Reason, words: Words): string {
   const crowded = clusters.filter((each) => lack(each) > 0).sort((a, b) => lack(a) - lack(b));
   const nearest: Looked | undefined = crowded[0] ?? clusters[0];
   const summary = t('reason.NoClusterFits', { count: clusters.length });
-  return nearest ? `${summary} ${t('reason.nearest', { cluster: nearest.cluster, verdict: verdictWords(nearest, words) })}` : summary;
+  return nearest ? `${summary} ${t('reason.nearest', { cluster: nearest.cluster, verdict: inSentence(verdictWords(nearest, words)) })}` : summary;
+}
+
+/** A verdict stands alone with a capital, within a sentence without; an unknown code is written as it is. */
+function inSentence(text: string): string {
+  return text.includes(' ') ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }
 
 type EventKey = keyof (typeof en)['event'];

@@ -47,13 +47,13 @@ export function ApplyDialog({ step, job, onClose }: { step: Step; job: JobDetail
       <Group justify="flex-end" mt="lg" gap="xs">
         <CopyAs commands={COMMANDS} />
         <Button variant="subtle" onClick={() => go('/submit', { state: { text } })}>
-          {t('help.editFirst')}
+          {t('deferred:help.editFirst')}
         </Button>
         <Button variant="default" onClick={onClose}>
           {t('common.cancel')}
         </Button>
         <Button loading={apply.isPending} disabled={!preview.isSuccess} onClick={() => apply.mutate()} data-autofocus>
-          {t('quotas.apply')}
+          {t('deferred:quotas.apply')}
         </Button>
       </Group>
     </Modal>
@@ -65,7 +65,7 @@ function Would({ preview: { applied } }: { preview: ApplyPreview }) {
   return (
     <div role="status" aria-label={t('deferred:submit.preview')}>
       {applied.map(({ kind, namespace, name, action }) => (
-        <p key={kind + name}>{t(`help.would.${action}`, { what: `${kind} ${namespace ? `${namespace}/` : ''}${name}` })}</p>
+        <p key={kind + name}>{t(`deferred:help.would.${action}`, { what: `${kind} ${namespace ? `${namespace}/` : ''}${name}` })}</p>
       ))}
     </div>
   );

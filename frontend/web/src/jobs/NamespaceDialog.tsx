@@ -15,10 +15,10 @@ import { Refusal } from '../ui/Refusal.tsx';
 import { ErrorText } from '../ui/ServerText.tsx';
 
 export function NamespaceDialog({ namespace, onClose }: { namespace: string; onClose: () => void }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { data: tree, error, refetch } = useQuery(treeQuery);
   return (
-    <Modal opened onClose={onClose} title={t('help.listNamespace', { namespace })} size={560} closeButtonProps={{ 'aria-label': t('common.close') }}>
+    <Modal opened onClose={onClose} title={t('deferred:help.listNamespace', { namespace })} size={560} closeButtonProps={{ 'aria-label': t('common.close') }}>
       {error && !tree && <Failed error={error} onRetry={() => void refetch()} />}
       {!error && !tree && <Skeleton height={80} aria-busy />}
       {tree && <Chosen tree={tree} namespace={namespace} onClose={onClose} />}
@@ -27,22 +27,22 @@ export function NamespaceDialog({ namespace, onClose }: { namespace: string; onC
 }
 
 function Chosen({ tree, namespace, onClose }: { tree: QuotaTree; namespace: string; onClose: () => void }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const client = useQueryClient();
   const leaves = tree.nodes.filter(({ leaf }) => leaf);
   const [path, setPath] = useState(leaves[0]?.path ?? '');
   const listed = leaves.find((leaf) => leaf.path === path)?.namespaces ?? [];
   const changes = path ? [{ op: 'edit' as const, path, set: { namespaces: [...listed, namespace] } }] : [];
   const preview = useQuery(previewQuery(tree.generation, changes));
-  const saving = { generation: tree.generation, changes, comment: t('help.listNamespace', { namespace }) };
+  const saving = { generation: tree.generation, changes, comment: t('deferred:help.listNamespace', { namespace }) };
   const save = useSave(() => {
     void refetch(client, 'jobs');
     onClose();
   });
   return (
     <>
-      <NativeSelect label={t('help.leaf')} data={leaves.map((leaf) => leaf.path)} value={path} onChange={(event) => setPath(event.currentTarget.value)} data-autofocus />
-      <section aria-label={t('quotas.effect')} aria-live="polite" aria-busy={preview.isFetching}>
+      <NativeSelect label={t('deferred:help.leaf')} data={leaves.map((leaf) => leaf.path)} value={path} onChange={(event) => setPath(event.currentTarget.value)} data-autofocus />
+      <section aria-label={t('deferred:quotas.effect')} aria-live="polite" aria-busy={preview.isFetching}>
         {preview.data && <EffectList preview={preview.data} />}
         {preview.error && <ErrorText error={preview.error} />}
       </section>
@@ -53,7 +53,7 @@ function Chosen({ tree, namespace, onClose }: { tree: QuotaTree; namespace: stri
           {t('common.cancel')}
         </Button>
         <Button loading={save.isPending} disabled={!preview.data?.saves} onClick={() => save.mutate(saving)}>
-          {t('quotas.apply')}
+          {t('deferred:quotas.apply')}
         </Button>
       </Group>
     </>

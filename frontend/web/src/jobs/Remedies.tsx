@@ -11,7 +11,7 @@ import type { Change, Step } from './types.ts';
 import classes from './WhyWaiting.module.css';
 
 export function Remedies({ job }: { job: JobDetail }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { data } = useQuery(explainQuery(job.id));
   const changes = data?.changes ?? [];
   if (changes.length === 0) return null;
@@ -32,13 +32,13 @@ export function Remedies({ job }: { job: JobDetail }) {
 
 /** None of these helps alone: they are joined by a word, not by a line; their limits are one draft. */
 function Together({ change, job }: { change: Change; job: JobDetail }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const limits = change.steps.filter(({ kind }) => kind === 'RaiseQuota');
   return (
     <div className={classes['together']}>
       {change.steps.map((step, place) => (
         <div key={step.kind + step.message}>
-          {place > 0 && <strong>{t('help.and')}</strong>}
+          {place > 0 && <strong>{t('deferred:help.and')}</strong>}
           <Remedy step={step} job={job} limits={step === limits[0] ? limits : step.kind === 'RaiseQuota' ? [] : [step]} />
         </div>
       ))}
@@ -47,7 +47,7 @@ function Together({ change, job }: { change: Change; job: JobDetail }) {
 }
 
 function Remedy({ step, job, limits = [step] }: { step: Step; job: JobDetail; limits?: Step[] }) {
-  const { t, i18n } = useTranslation();
+  const { t, i18n } = useTranslation(['translation', 'deferred']);
   const needs = needsWords(step, t);
   return (
     <>

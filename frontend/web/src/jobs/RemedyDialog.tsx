@@ -28,7 +28,7 @@ export function RemedyDialog({ step, job, onClose }: Props) {
     RestoreCluster: `clusters/${encodeURIComponent(step.cluster)}/revive/`,
   };
   const act = useMutation({
-    mutationFn: () => api.post(paths[kind], kind === 'OpenQueue' ? { comment: t('help.openedFor', { job: job.name }) } : undefined),
+    mutationFn: () => api.post(paths[kind], kind === 'OpenQueue' ? { comment: t('deferred:help.openedFor', { job: job.name }) } : undefined),
     onSuccess: () => {
       void refetch(client, 'jobs', 'clusters', 'quotas');
       onClose();

@@ -10,7 +10,7 @@ import type { Step } from './types.ts';
 const OrderDialog = lazy(async () => ({ default: (await import('./OrderDialog.tsx')).OrderDialog }));
 
 export function SuspendJobs({ step, obstacle }: { step: Step; obstacle: string }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [asked, setAsked] = useState(false);
   const seen = step.held_by.filter(({ id }) => id);
   const own = seen.filter(({ allowed }) => allowed);
@@ -18,7 +18,7 @@ export function SuspendJobs({ step, obstacle }: { step: Step; obstacle: string }
   return (
     <>
       {seen.map(({ id, name }) => (
-        <Link key={id} to={`/jobs/${id}`} aria-label={t('help.open', { name })}>
+        <Link key={id} to={`/jobs/${id}`} aria-label={t('deferred:help.open', { name })}>
           {name.split('/')[1]}
         </Link>
       ))}
@@ -30,7 +30,7 @@ export function SuspendJobs({ step, obstacle }: { step: Step; obstacle: string }
           obstacle={obstacle}
           onClick={() => setAsked(true)}
         >
-          {t('help.suspend', { count: step.count, name: chosen[0]?.name })}
+          {t('deferred:help.suspend', { count: step.count, name: chosen[0]?.name })}
         </ActionButton>
       )}
       {asked && (

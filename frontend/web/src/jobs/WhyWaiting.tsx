@@ -1,6 +1,7 @@
 /** Why a job is not running: one reason in plain words, the gates, who is ahead, when it may start, and what would help. */
 import { Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 
 import type { JobDetail, Reason } from '../api/types.ts';
@@ -27,7 +28,7 @@ export function WhyWaiting({ job, reason }: { job: JobDetail; reason: Reason }) 
         <span className="cv-mono">{reason.code}</span>
         {timeline.data ? <GateLadder gates={timeline.data.gates} /> : <Skeleton height={24} width={420} />}
         {waits && job.leaf !== '' && reason.code !== 'NeverFits' && <Place id={job.id} />}
-        {helped && <Remedies job={job} />}
+        <Suspense>{helped && <Remedies job={job} />}</Suspense>
       </div>
     </section>
   );

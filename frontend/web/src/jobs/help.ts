@@ -15,17 +15,17 @@ export function helpWords(step: Step, job: Pick<JobDetail, 'namespace' | 'kind'>
   const all = { ...facts, namespace: job.namespace, kind: job.kind, amounts: amountWords(step.amounts, words), jobs: jobWords(step, words) };
   switch (step.kind) {
     case 'WaitForJobs':
-      return t(count < step.held_by.length ? 'help.WaitForSome' : cluster ? 'help.WaitForJobsOn' : 'help.WaitForJobs', all);
+      return t(count < step.held_by.length ? 'deferred:help.WaitForSome' : cluster ? 'deferred:help.WaitForJobsOn' : 'deferred:help.WaitForJobs', all);
     case 'AddNodes':
-      return t('help.AddNodes', all) + (beside > count ? ` ${t('help.beside', { count: beside })}` : '');
+      return t('deferred:help.AddNodes', all) + (beside > count ? ` ${t('deferred:help.beside', { count: beside })}` : '');
     case 'LowerRequest':
-      return t(role ? 'help.LowerPod' : 'help.LowerRequest', all);
+      return t(role ? 'deferred:help.LowerPod' : 'deferred:help.LowerRequest', all);
     case 'OpenQueue':
-      return t(by ? 'help.OpenQueueBy' : 'help.OpenQueue', all) + (comment ? ` ${t('help.comment', { comment })}` : '');
+      return t(by ? 'deferred:help.OpenQueueBy' : 'deferred:help.OpenQueue', all) + (comment ? ` ${t('deferred:help.comment', { comment })}` : '');
     case 'AllOf':
-      return t('help.AllOf');
+      return t('deferred:help.AllOf');
     default:
-      return t(`help.${step.kind}`, all);
+      return t(`deferred:help.${step.kind}`, all);
   }
 }
 
@@ -38,7 +38,7 @@ function jobWords({ held_by: jobs }: Step, words: Words): string {
   const gpus = Object.fromEntries(Object.entries(held).filter(([name]) => isAccelerator(name) || name === MAX_JOBS));
   if (hidden.length > 0) {
     const amounts = amountWords(gpus, words);
-    names.push(words.t(amounts ? 'help.hiddenWith' : 'help.hidden', { count: hidden.length, amounts }));
+    names.push(words.t(amounts ? 'deferred:help.hiddenWith' : 'deferred:help.hidden', { count: hidden.length, amounts }));
   }
   return listOf(names, words.language);
 }
@@ -114,5 +114,5 @@ export function pageOf({ kind, cluster }: Step, job: Pick<JobDetail, 'id'>): str
 export function needsWords({ kind, allowed, needs, path, count }: Step, t: Words['t']): string {
   if (allowed || needs === '' || (WAYS[kind] === 'suspend' && count === 0)) return '';
   const led = (kind === 'RaiseQuota' || kind === 'RaiseBudget' || kind === 'OpenQueue') && path.includes('/');
-  return t(led ? 'help.needsLead' : 'help.needs', { role: needs, path: kind === 'OpenQueue' ? path : path.slice(0, path.lastIndexOf('/')) });
+  return t(led ? 'deferred:help.needsLead' : 'deferred:help.needs', { role: needs, path: kind === 'OpenQueue' ? path : path.slice(0, path.lastIndexOf('/')) });
 }

@@ -14,10 +14,10 @@ interface Props {
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 export function AddForm({ taken, onDone, onClose }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [name, setName] = useState('');
   const [namespaces, setNamespaces] = useState('');
-  const fault = taken.includes(name) ? t('quotas.nameTaken') : name && !NAME.test(name) ? t('quotas.nameFault') : '';
+  const fault = taken.includes(name) ? t('deferred:quotas.nameTaken') : name && !NAME.test(name) ? t('deferred:quotas.nameFault') : '';
   return (
     <form
       onSubmit={(event) => {
@@ -25,11 +25,11 @@ export function AddForm({ taken, onDone, onClose }: Props) {
         if (name && !fault) onDone({ name, ...(words(namespaces).length ? { namespaces: words(namespaces) } : {}) });
       }}
     >
-      <TextInput label={t('quotas.name')} value={name} error={fault} onChange={(event) => setName(event.currentTarget.value)} data-autofocus />
+      <TextInput label={t('deferred:quotas.name')} value={name} error={fault} onChange={(event) => setName(event.currentTarget.value)} data-autofocus />
       <TextInput
         mt="sm"
-        label={t('quotas.namespaces')}
-        description={t('quotas.namespacesNote')}
+        label={t('deferred:quotas.namespaces')}
+        description={t('deferred:quotas.namespacesNote')}
         value={namespaces}
         onChange={(event) => setNamespaces(event.currentTarget.value)}
       />
@@ -37,7 +37,7 @@ export function AddForm({ taken, onDone, onClose }: Props) {
         <Button variant="default" onClick={onClose}>
           {t('common.cancel')}
         </Button>
-        <Button type="submit">{t('quotas.action.add')}</Button>
+        <Button type="submit">{t('deferred:quotas.action.add')}</Button>
       </Group>
     </form>
   );

@@ -19,7 +19,7 @@ interface Props {
 }
 
 export function AmountInput({ bound, resource, path, text, changed, wrong, describedBy, obstacle, onChange }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const step = (by: number) => {
     const units = unitsOf(resource, text || '0');
     if (units !== null) onChange(quantityOf(resource, Math.max(0, units + by * stepOf(resource))));
@@ -32,7 +32,7 @@ export function AmountInput({ bound, resource, path, text, changed, wrong, descr
       inputMode="decimal"
       autoComplete="off"
       spellCheck={false}
-      aria-label={t('quotas.handle', { bound, resource, path })}
+      aria-label={t('deferred:quotas.handle', { bound, resource, path })}
       aria-invalid={wrong}
       aria-describedby={wrong ? describedBy : undefined}
       placeholder={bound === 'max' ? '∞' : '0'}

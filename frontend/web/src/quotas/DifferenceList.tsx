@@ -6,16 +6,16 @@ import type { Difference } from './draft.ts';
 import classes from './DraftPanel.module.css';
 
 export function DifferenceList({ differences }: { differences: Difference[] }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
     <ul className={classes['list']}>
       {differences.map((each) => (
         <li key={`${each.path} ${each.field}`}>
-          <code className="cv-mono">{each.field ? `${each.path} ${each.field}` : t(`quotas.difference.${kindOf(each)}`)}</code>
+          <code className="cv-mono">{each.field ? `${each.path} ${each.field}` : t(`deferred:quotas.difference.${kindOf(each)}`)}</code>
           <span className={classes['change']}>
-            {each.before ? <del>{each.before}</del> : <span className="cv-soft">{t('quotas.none')}</span>}
-            <ArrowRight size={12} role="img" aria-label={t('quotas.becomes')} />
-            {each.after ? <ins>{each.after}</ins> : <span className="cv-soft">{t('quotas.none')}</span>}
+            {each.before ? <del>{each.before}</del> : <span className="cv-soft">{t('deferred:quotas.none')}</span>}
+            <ArrowRight size={12} role="img" aria-label={t('deferred:quotas.becomes')} />
+            {each.after ? <ins>{each.after}</ins> : <span className="cv-soft">{t('deferred:quotas.none')}</span>}
           </span>
         </li>
       ))}

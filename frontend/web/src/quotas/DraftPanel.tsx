@@ -26,7 +26,7 @@ interface Props {
 }
 
 export function DraftPanel({ draft, preview, looking, failed, onSaved }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [comment, setComment] = useState('');
   const { mutate, isPending, error } = useSave((saved, sent) => {
     setComment('');
@@ -36,44 +36,44 @@ export function DraftPanel({ draft, preview, looking, failed, onSaved }: Props) 
   const { base, changes, theirs } = draft;
   const saving = { generation: base.generation, changes, comment };
   const obstacle = theirs
-    ? t('quotas.rebaseFirst')
+    ? t('deferred:quotas.rebaseFirst')
     : preview && !preview.saves
-      ? t('quotas.notValid', { count: preview.faults.length + preview.refusals.length })
+      ? t('deferred:quotas.notValid', { count: preview.faults.length + preview.refusals.length })
       : '';
   return (
-    <Panel title={t('quotas.draft', { count: draft.differences.length })}>
+    <Panel title={t('deferred:quotas.draft', { count: draft.differences.length })}>
       {theirs && <Theirs draft={draft} />}
       <div className={classes['columns']}>
-        <section aria-label={t('quotas.diff')}>
-          <h3>{t('quotas.diff')}</h3>
+        <section aria-label={t('deferred:quotas.diff')}>
+          <h3>{t('deferred:quotas.diff')}</h3>
           <DifferenceList differences={draft.differences} />
         </section>
-        <section aria-label={t('quotas.effect')} aria-busy={looking}>
-          <h3>{t('quotas.effect')}</h3>
+        <section aria-label={t('deferred:quotas.effect')} aria-busy={looking}>
+          <h3>{t('deferred:quotas.effect')}</h3>
           {/* Spoken are answers, not each time that one is looked for. */}
           <div aria-live="polite">
             {preview && <EffectList preview={preview} />}
             {!preview && failed && <div className="cv-soft"><ErrorText error={failed} /></div>}
           </div>
-          {!preview && !failed && <div className="cv-soft">{t('quotas.looking')}</div>}
+          {!preview && !failed && <div className="cv-soft">{t('deferred:quotas.looking')}</div>}
         </section>
       </div>
       <Refusal error={error} />
       <Group mt="md" gap="xs" align="flex-end">
         <TextInput
           className={classes['comment'] ?? ''}
-          label={t('quotas.comment')}
-          placeholder={t('quotas.commentNote')}
+          label={t('deferred:quotas.comment')}
+          placeholder={t('deferred:quotas.commentNote')}
           value={comment}
           maxLength={500}
           onChange={(event) => setComment(event.currentTarget.value)}
         />
         <CopyAs commands={commandsToSave(saving)} />
         <Button variant="subtle" color="gray" onClick={draft.discard}>
-          {t('quotas.discard')}
+          {t('deferred:quotas.discard')}
         </Button>
         <Button variant="default" onClick={draft.undo}>
-          {t('quotas.undo')}
+          {t('deferred:quotas.undo')}
         </Button>
         <Button
           loading={isPending}
@@ -82,7 +82,7 @@ export function DraftPanel({ draft, preview, looking, failed, onSaved }: Props) 
           title={obstacle || undefined}
           onClick={() => obstacle === '' && mutate(saving)}
         >
-          {t('quotas.apply')}
+          {t('deferred:quotas.apply')}
         </Button>
       </Group>
       {obstacle && <p className={classes['obstacle']}>{obstacle}</p>}
@@ -91,21 +91,21 @@ export function DraftPanel({ draft, preview, looking, failed, onSaved }: Props) 
 }
 
 function Theirs({ draft }: { draft: Draft }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { base, theirs, changes, rebase } = draft;
   if (!theirs) return null;
   const both = overlaps(base, theirs, changes);
   return (
-    <Alert color="yellow" mb="md" role="alert" title={t('quotas.theirs', { who: theirs.changed_by, generation: theirs.generation })}>
-      <p>{t('quotas.theirsNote', { generation: base.generation })}</p>
+    <Alert color="yellow" mb="md" role="alert" title={t('deferred:quotas.theirs', { who: theirs.changed_by, generation: theirs.generation })}>
+      <p>{t('deferred:quotas.theirsNote', { generation: base.generation })}</p>
       {both.length > 0 && (
         <>
-          <p>{t('quotas.overlap')}</p>
+          <p>{t('deferred:quotas.overlap')}</p>
           <DifferenceList differences={both} />
         </>
       )}
       <Button size="xs" mt="xs" onClick={rebase}>
-        {t('quotas.rebase', { generation: theirs.generation })}
+        {t('deferred:quotas.rebase', { generation: theirs.generation })}
       </Button>
     </Alert>
   );

@@ -15,7 +15,7 @@ const PARTS = [
 const SHOWN = 8;
 
 export function EffectList({ preview }: { preview: QuotaPreview }) {
-  const { t, i18n } = useTranslation();
+  const { t, i18n } = useTranslation(['translation', 'deferred']);
   const { effect, faults, refusals, warnings } = preview;
   const against = [...refusals, ...faults.map(({ path, field, detail }) => (path === '' ? `${field}: ${detail}` : detail.includes(path) ? detail : `${path}: ${detail}`))];
   const quiet = PARTS.every(([part]) => effect[part].length === 0) && effect.unbound.length + effect.excess.length === 0;
@@ -30,24 +30,24 @@ export function EffectList({ preview }: { preview: QuotaPreview }) {
           ))}
         </ul>
       )}
-      {faults.length === 0 && quiet && <p className="cv-soft">{t('quotas.noEffect')}</p>}
+      {faults.length === 0 && quiet && <p className="cv-soft">{t('deferred:quotas.noEffect')}</p>}
       {PARTS.filter(([part]) => effect[part].length > 0).map(([part, Icon]) => (
-        <section key={part} aria-label={t(`quotas.part.${part}`)} data-part={part} className={classes['part']}>
+        <section key={part} aria-label={t(`deferred:quotas.part.${part}`)} data-part={part} className={classes['part']}>
           <h4>
-            <Icon size={14} aria-hidden /> {t(`quotas.part.${part}`)} <b>{effect[part].length}</b>
+            <Icon size={14} aria-hidden /> {t(`deferred:quotas.part.${part}`)} <b>{effect[part].length}</b>
           </h4>
-          <Lines lines={effect[part].map(({ job, leaf, message }) => [job || t('help.hidden', { count: 1 }), message || leaf])} />
+          <Lines lines={effect[part].map(({ job, leaf, message }) => [job || t('deferred:help.hidden', { count: 1 }), message || leaf])} />
         </section>
       ))}
-      <Lines lines={effect.unbound.map((job) => [`${job || t('help.hidden', { count: 1 })} ${t('quotas.unbound')}`, ''])} />
-      <Lines lines={effect.excess.map(({ path, policy, message }) => [`${path}: ${t(`quotas.follows.${policy}`)}`, message])} />
+      <Lines lines={effect.unbound.map((job) => [`${job || t('deferred:help.hidden', { count: 1 })} ${t('deferred:quotas.unbound')}`, ''])} />
+      <Lines lines={effect.excess.map(({ path, policy, message }) => [`${path}: ${t(`deferred:quotas.follows.${policy}`)}`, message])} />
       <Lines lines={warnings.map((text) => ['', text])} />
     </>
   );
 }
 
 function Lines({ lines }: { lines: [string, string][] }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   if (lines.length === 0) return null;
   return (
     <ul className={classes['list']}>
@@ -56,7 +56,7 @@ function Lines({ lines }: { lines: [string, string][] }) {
           {subject && <b>{subject}</b>} <span className="cv-soft"><ServerText text={text} /></span>
         </li>
       ))}
-      {lines.length > SHOWN && <li className="cv-soft">{t('quotas.more', { count: lines.length - SHOWN })}</li>}
+      {lines.length > SHOWN && <li className="cv-soft">{t('deferred:quotas.more', { count: lines.length - SHOWN })}</li>}
     </ul>
   );
 }

@@ -14,15 +14,15 @@ import { ImportButton } from './ImportButton.tsx';
 import { useCreate } from './queries.ts';
 
 export function FirstTree() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const may = useMay('quota');
   const { data } = useQuery(clustersQuery);
   const { mutate, isPending, error } = useCreate();
-  const obstacle = may ? (data?.results.length === 0 ? t('quotas.noClusters') : '') : t('quotas.mayNot');
+  const obstacle = may ? (data?.results.length === 0 ? t('deferred:quotas.noClusters') : '') : t('deferred:quotas.mayNot');
   return (
-    <Empty title={t('quotas.emptyTitle')} icon={ListTree}>
+    <Empty title={t('deferred:quotas.emptyTitle')} icon={ListTree}>
       <p>
-        {t('quotas.emptyBody')} <code className="cv-mono">convoy apply -f tree.yaml</code>
+        {t('deferred:quotas.emptyBody')} <code className="cv-mono">convoy apply -f tree.yaml</code>
       </p>
       <Refusal error={error} />
       <Button
@@ -33,10 +33,10 @@ export function FirstTree() {
         title={obstacle || undefined}
         onClick={() => obstacle === '' && data && mutate(firstTree(data.results))}
       >
-        {t('quotas.create')}
+        {t('deferred:quotas.create')}
       </Button>
       {obstacle && <p>{obstacle}</p>}
-      <ImportButton obstacle={may ? '' : t('quotas.mayNot')} onSaved={() => undefined} />
+      <ImportButton obstacle={may ? '' : t('deferred:quotas.mayNot')} onSaved={() => undefined} />
     </Empty>
   );
 }

@@ -27,12 +27,12 @@ interface Props {
 }
 
 export function HistoryPanel({ tree, obstacle, onReverted }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [page, setPage] = useState(1);
   const [asked, setAsked] = useState<QuotaRevision | null>(null);
   const { data, error, refetch } = useQuery(historyQuery(page));
   return (
-    <Panel title={t('quotas.history')} flush>
+    <Panel title={t('deferred:quotas.history')} flush>
       {!data && error && <Failed error={error} onRetry={() => void refetch()} />}
       <ol className={classes['list']} aria-busy={!data && !error}>
         {data?.results.map((revision) => (
@@ -59,7 +59,7 @@ interface EntryProps {
 }
 
 function Entry({ revision, current, obstacle, onRevert }: EntryProps) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [open, setOpen] = useState(false);
   const { generation, by, at, comment, source } = revision;
   return (
@@ -69,7 +69,7 @@ function Entry({ revision, current, obstacle, onRevert }: EntryProps) {
           <b>{generation}</b>
           <span>{by}</span>
           <span className={classes['comment']}>{comment}</span>
-          {current && <span className={classes['current']}>{t('quotas.inForce')}</span>}
+          {current && <span className={classes['current']}>{t('deferred:quotas.inForce')}</span>}
           <span className="cv-soft">{source}</span>
           <span className="cv-soft">
             <Age since={at} />
@@ -86,7 +86,7 @@ function Entry({ revision, current, obstacle, onRevert }: EntryProps) {
               title={obstacle || undefined}
               onClick={() => obstacle === '' && onRevert()}
             >
-              {t('quotas.revert', { generation })}
+              {t('deferred:quotas.revert', { generation })}
             </Button>
             {obstacle && <span className="cv-soft">{obstacle}</span>}
           </Group>
@@ -97,12 +97,12 @@ function Entry({ revision, current, obstacle, onRevert }: EntryProps) {
 }
 
 function Detail({ generation }: { generation: number }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { data, error } = useQuery(generationQuery(generation));
   if (error) return <div role="alert"><ErrorText error={error} /></div>;
-  if (!data) return <p className="cv-soft">{t('quotas.looking')}</p>;
+  if (!data) return <p className="cv-soft">{t('deferred:quotas.looking')}</p>;
   const found = data.differences.flatMap(fieldsOf);
-  return found.length > 0 ? <DifferenceList differences={found} /> : <p className="cv-soft">{t('quotas.noDifference')}</p>;
+  return found.length > 0 ? <DifferenceList differences={found} /> : <p className="cv-soft">{t('deferred:quotas.noDifference')}</p>;
 }
 
 interface AskProps {
@@ -113,17 +113,17 @@ interface AskProps {
 }
 
 function Ask({ tree, to, onClose, onReverted }: AskProps) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { mutate, isPending, error } = useRevert((saved) => {
     onClose();
     onReverted(saved);
   });
-  const body = { to, generation: tree.generation, comment: t('quotas.revertComment', { generation: to }) };
+  const body = { to, generation: tree.generation, comment: t('deferred:quotas.revertComment', { generation: to }) };
   return (
     <ConfirmDialog
-      title={t('quotas.askRevert', { generation: to })}
-      body={t('quotas.askRevertBody')}
-      action={t('quotas.revert', { generation: to })}
+      title={t('deferred:quotas.askRevert', { generation: to })}
+      body={t('deferred:quotas.askRevertBody')}
+      action={t('deferred:quotas.revert', { generation: to })}
       commands={commandsToRevert(body)}
       pending={isPending}
       error={error}

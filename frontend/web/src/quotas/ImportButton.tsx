@@ -20,12 +20,12 @@ interface Props {
 }
 
 export function ImportButton({ tree, obstacle, onSaved }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [open, setOpen] = useState(false);
   return (
     <>
       <ActionButton size="xs" variant="default" leftSection={<Upload size={14} aria-hidden />} obstacle={obstacle} onClick={() => setOpen(true)}>
-        {t('quotas.import')}
+        {t('deferred:quotas.import')}
       </ActionButton>
       {open && <ImportDialog tree={tree} onClose={() => setOpen(false)} onSaved={onSaved} />}
     </>
@@ -39,7 +39,7 @@ interface DialogProps {
 }
 
 function ImportDialog({ tree, onClose, onSaved }: DialogProps) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [yaml, setYaml] = useState('');
   const look = useMutation({ mutationFn: (text: string) => api.post<QuotaPreview>('quota/tree/preview/', { yaml: text, simulate: true }) });
   const save = useReplace((saved) => {
@@ -50,14 +50,14 @@ function ImportDialog({ tree, onClose, onSaved }: DialogProps) {
     setYaml(text);
     look.reset();
   };
-  const body = { yaml, comment: t('quotas.imported'), ...(tree ? { generation: tree.generation } : {}) };
+  const body = { yaml, comment: t('deferred:quotas.imported'), ...(tree ? { generation: tree.generation } : {}) };
   return (
-    <Modal opened onClose={onClose} title={t('quotas.importTitle')} size={640} closeButtonProps={{ 'aria-label': t('common.close') }}>
-      <Textarea label={t('quotas.importText')} rows={12} value={yaml} spellCheck={false} data-autofocus onChange={(event) => change(event.currentTarget.value)} />
+    <Modal opened onClose={onClose} title={t('deferred:quotas.importTitle')} size={640} closeButtonProps={{ 'aria-label': t('common.close') }}>
+      <Textarea label={t('deferred:quotas.importText')} rows={12} value={yaml} spellCheck={false} data-autofocus onChange={(event) => change(event.currentTarget.value)} />
       <Refusal error={look.error ?? save.error} />
       {look.data && (
-        <section aria-label={t('quotas.effect')} aria-live="polite">
-          <p>{t('quotas.touched', { count: look.data.touched.length })}</p>
+        <section aria-label={t('deferred:quotas.effect')} aria-live="polite">
+          <p>{t('deferred:quotas.touched', { count: look.data.touched.length })}</p>
           <ul>
             {look.data.touched.map((path) => (
               <li key={path}>{path}</li>
@@ -70,7 +70,7 @@ function ImportDialog({ tree, onClose, onSaved }: DialogProps) {
         <FileButton accept=".yaml,.yml,.json" onChange={(file) => void file?.text().then(change)}>
           {(props) => (
             <Button variant="subtle" {...props}>
-              {t('quotas.chooseFile')}
+              {t('deferred:quotas.chooseFile')}
             </Button>
           )}
         </FileButton>
@@ -78,10 +78,10 @@ function ImportDialog({ tree, onClose, onSaved }: DialogProps) {
           {t('common.cancel')}
         </Button>
         <Button variant="default" disabled={yaml.trim() === ''} loading={look.isPending} onClick={() => look.mutate(yaml)}>
-          {t('quotas.preview')}
+          {t('deferred:quotas.preview')}
         </Button>
         <Button disabled={!look.data?.saves} loading={save.isPending} onClick={() => save.mutate(body)}>
-          {t('quotas.apply')}
+          {t('deferred:quotas.apply')}
         </Button>
       </Group>
     </Modal>

@@ -6,13 +6,13 @@ import classes from './Legend.module.css';
 const PARTS = ['used', 'borrowed', 'promised', 'lent', 'min', 'max'] as const;
 
 export function Legend() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
     <ul className={classes['legend']}>
       {PARTS.map((part) => (
         <li key={part}>
           <span data-part={part} aria-hidden />
-          {t(`quotas.legend.${part}`)}
+          {t(`deferred:quotas.legend.${part}`)}
         </li>
       ))}
     </ul>

@@ -10,9 +10,9 @@ interface Props {
 }
 
 export function MoveForm({ goals, onDone, onClose }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [goal, setGoal] = useState(goals[0] ?? '');
-  if (goals.length === 0) return <Text size="sm">{t('quotas.nowhere')}</Text>;
+  if (goals.length === 0) return <Text size="sm">{t('deferred:quotas.nowhere')}</Text>;
   return (
     <form
       onSubmit={(event) => {
@@ -21,7 +21,7 @@ export function MoveForm({ goals, onDone, onClose }: Props) {
       }}
     >
       <NativeSelect
-        label={t('quotas.below')}
+        label={t('deferred:quotas.below')}
         data={goals}
         value={goal}
         onChange={(event) => setGoal(event.currentTarget.value)}
@@ -31,7 +31,7 @@ export function MoveForm({ goals, onDone, onClose }: Props) {
         <Button variant="default" onClick={onClose}>
           {t('common.cancel')}
         </Button>
-        <Button type="submit">{t('quotas.action.move')}</Button>
+        <Button type="submit">{t('deferred:quotas.action.move')}</Button>
       </Group>
     </form>
   );

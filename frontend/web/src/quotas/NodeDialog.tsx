@@ -24,7 +24,7 @@ interface Props {
 }
 
 export function NodeDialog({ asked: { path, action }, tree, draft, onClose }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { root, make } = draft;
   const quota = find(root, path);
   if (!quota || action === 'remove') return null;
@@ -35,7 +35,7 @@ export function NodeDialog({ asked: { path, action }, tree, draft, onClose }: Pr
     onClose();
   };
   return (
-    <Modal opened onClose={onClose} title={t(`quotas.ask.${action}`, { path })} size={460} closeButtonProps={{ 'aria-label': t('common.close') }}>
+    <Modal opened onClose={onClose} title={t(`deferred:quotas.ask.${action}`, { path })} size={460} closeButtonProps={{ 'aria-label': t('common.close') }}>
       {action === 'add' && (
         <AddForm
           taken={quota.children.map(({ name }) => name)}

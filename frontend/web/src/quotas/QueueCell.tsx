@@ -37,8 +37,8 @@ const VERBS: [QueueVerb, QueueState][] = [
 ];
 
 export function QueueCell({ node }: { node: QuotaNode | undefined }) {
-  const { t } = useTranslation();
-  if (!node?.queue_state) return <span className="cv-soft">{t('quotas.notSaved')}</span>;
+  const { t } = useTranslation(['translation', 'deferred']);
+  if (!node?.queue_state) return <span className="cv-soft">{t('deferred:quotas.notSaved')}</span>;
   const state = node.queue_state;
   const { used: running = 0, requested = 0 } = node.resources[JOBS] ?? {};
   const why = [node.queue_state_by, node.queue_comment].filter(Boolean).join(': ');
@@ -51,11 +51,11 @@ export function QueueCell({ node }: { node: QuotaNode | undefined }) {
         <QueueMenu node={node} state={state} />
       </div>
       <Link to={`/jobs?queue=${encodeURIComponent(node.path)}`} className={classes['jobs']}>
-        <Term word="charged">{t('quotas.jobs', { running, waiting: requested - running })}</Term>
+        <Term word="charged">{t('deferred:quotas.jobs', { running, waiting: requested - running })}</Term>
       </Link>
       {typeof node.recent_gpu_hours === 'number' && (
         <span className="cv-soft" title={node.users.map(({ user, gpu_hours }) => `${user || '—'}: ${gpu_hours.toFixed(1)}`).join('\n')}>
-          {t('quotas.lately', { hours: node.recent_gpu_hours.toFixed(1) })}
+          {t('deferred:quotas.lately', { hours: node.recent_gpu_hours.toFixed(1) })}
         </span>
       )}
       {node.share && <ShareLine share={node.share} />}
@@ -78,7 +78,7 @@ function ShareLine({ share: { borrowed, recent, entitled } }: { share: NonNullab
 }
 
 function BudgetLine({ budget }: { budget: NonNullable<QuotaNode['budget']> }) {
-  const { t, i18n } = useTranslation();
+  const { t, i18n } = useTranslation(['translation', 'deferred']);
   const { t: later } = useTranslation('deferred', { useSuspense: false });
   const time = (at: string) => new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at));
   const used = { used: budget.used_gpu_hours.toFixed(1), hours: budget.gpu_hours, per: t(`quotas.per.${budget.per as Period}`) };
@@ -87,7 +87,7 @@ function BudgetLine({ budget }: { budget: NonNullable<QuotaNode['budget']> }) {
     : later('budget.ends', { time: time(budget.end), hours: budget.forecast_gpu_hours.toFixed(1) });
   return (
     <span className="cv-soft" style={budget.is_spent ? { color: 'var(--cv-bad)' } : undefined} title={forecast}>
-      {t('quotas.budget', used)}
+      {t('deferred:quotas.budget', used)}
     </span>
   );
 }
@@ -105,19 +105,19 @@ function WindowLine({ window }: { window: QuotaNode['windows'][number] }) {
 }
 
 function QueueMenu({ node, state }: { node: QuotaNode; state: QueueState }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [asked, setAsked] = useState<QueueVerb | null>(null);
   return (
     <>
       <Menu position="bottom-start" width={300}>
         <Menu.Target>
-          <ActionIcon size="sm" variant="subtle" color="gray" aria-label={t('quotas.queueOf', { path: node.path })}>
+          <ActionIcon size="sm" variant="subtle" color="gray" aria-label={t('deferred:quotas.queueOf', { path: node.path })}>
             <EllipsisVertical size={14} />
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
           {VERBS.map(([verb, goal]) => {
-            const obstacle = node.may_run ? (goal === state ? t('quotas.already') : '') : t('quotas.mayNot');
+            const obstacle = node.may_run ? (goal === state ? t('deferred:quotas.already') : '') : t('deferred:quotas.mayNot');
             const Icon = LOOKS[goal].icon;
             return (
               <Menu.Item
@@ -129,8 +129,8 @@ function QueueMenu({ node, state }: { node: QuotaNode; state: QueueState }) {
                 leftSection={<Icon size={15} aria-hidden />}
                 onClick={() => obstacle === '' && setAsked(verb)}
               >
-                {t(`quotas.verb.${verb}`)}
-                <span className={classes['why']}>{obstacle || t(`quotas.verbNote.${verb}`)}</span>
+                {t(`deferred:quotas.verb.${verb}`)}
+                <span className={classes['why']}>{obstacle || t(`deferred:quotas.verbNote.${verb}`)}</span>
               </Menu.Item>
             );
           })}

@@ -16,7 +16,7 @@ interface Props {
 }
 
 export function QueueDialog({ node, verb, onClose }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [comment, setComment] = useState('');
   const { mutate, isPending, error } = useQueueVerb(node.queue, verb, onClose);
   const submit = (event: SubmitEvent) => {
@@ -24,14 +24,14 @@ export function QueueDialog({ node, verb, onClose }: Props) {
     mutate(comment);
   };
   return (
-    <Modal opened onClose={onClose} title={t('quotas.askQueue', { verb: t(`quotas.verb.${verb}`), path: node.path })} size={460} closeButtonProps={{ 'aria-label': t('common.close') }}>
+    <Modal opened onClose={onClose} title={t('deferred:quotas.askQueue', { verb: t(`deferred:quotas.verb.${verb}`), path: node.path })} size={460} closeButtonProps={{ 'aria-label': t('common.close') }}>
       <form onSubmit={submit}>
         <Text size="sm" mb="sm">
-          {t(`quotas.verbNote.${verb}`)}
+          {t(`deferred:quotas.verbNote.${verb}`)}
         </Text>
         <TextInput
-          label={t('quotas.comment')}
-          description={t('quotas.commentNote')}
+          label={t('deferred:quotas.comment')}
+          description={t('deferred:quotas.commentNote')}
           value={comment}
           maxLength={500}
           onChange={(event) => setComment(event.currentTarget.value)}
@@ -44,7 +44,7 @@ export function QueueDialog({ node, verb, onClose }: Props) {
             {t('common.cancel')}
           </Button>
           <Button type="submit" loading={isPending} {...(verb === 'stop' ? { color: 'red' } : {})}>
-            {t(`quotas.verb.${verb}`)}
+            {t(`deferred:quotas.verb.${verb}`)}
           </Button>
         </Group>
       </form>

@@ -19,17 +19,17 @@ interface Props {
 }
 
 export function QuotaBar({ quota, resource, use, scale, wrong, disabled, onChange }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const bounds = { min: amountOf(quota, 'min', resource), max: amountOf(quota, 'max', resource) };
   const { used = 0, lent = 0 } = use ?? {};
   const borrowed = use?.borrowed || bounds.min !== null ? Math.max(0, used - (bounds.min ?? 0)) : 0;
   const quantity = (units: number) => quantityOf(resource, units);
-  const named = (bound: Bound) => (bounds[bound] === null ? t('quotas.none') : quantity(bounds[bound]));
+  const named = (bound: Bound) => (bounds[bound] === null ? t('deferred:quotas.none') : quantity(bounds[bound]));
   const text = { used: quantity(used), borrowed: quantity(borrowed), lent: quantity(lent), min: named('min'), max: named('max') };
   const min = bounds.min ?? 0;
   return (
     <div className={classes['bar']}>
-      <div className={classes['track']} role="img" aria-label={t('quotas.barLabel', { path: quota.path, resource, ...text })}>
+      <div className={classes['track']} role="img" aria-label={t('deferred:quotas.barLabel', { path: quota.path, resource, ...text })}>
         <span className={classes['allowed']} style={{ width: `${share(bounds.max ?? scale, scale)}%` }} />
         <span className={classes['promised']} style={{ width: `${share(min, scale)}%` }} />
         <span className={classes['used']} style={{ width: `${share(used - borrowed, scale)}%` }} />
@@ -43,7 +43,7 @@ export function QuotaBar({ quota, resource, use, scale, wrong, disabled, onChang
         <QuotaHandle
           key={bound}
           bound={bound}
-          label={t('quotas.handle', { bound, resource, path: quota.path })}
+          label={t('deferred:quotas.handle', { bound, resource, path: quota.path })}
           value={bounds[bound] ?? (bound === 'min' ? 0 : null)}
           text={named(bound)}
           scale={scale}

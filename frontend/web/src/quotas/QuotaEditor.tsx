@@ -26,7 +26,7 @@ import { usePreview } from './usePreview.ts';
 import classes from './QuotaEditor.module.css';
 
 export function QuotaEditor({ tree }: { tree: QuotaTree }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const draft = useDraft(tree);
   useRaised(draft);
   const [asked, setAsked] = useState<Asked | null>(null);
@@ -45,14 +45,14 @@ export function QuotaEditor({ tree }: { tree: QuotaTree }) {
   return (
     <>
       <PageHeader
-        title={t('quotas.title')}
-        note={t('quotas.generation', { generation: tree.generation, who: tree.changed_by })}
+        title={t('deferred:quotas.title')}
+        note={t('deferred:quotas.generation', { generation: tree.generation, who: tree.changed_by })}
       >
         <CopyAs commands={commandsOfTree()} />
         <ResourcePicker resources={resources} shown={shown} onShow={show} />
-        <ImportButton tree={tree} obstacle={drafting ? t('quotas.draftFirst') : whole ? '' : t('quotas.mayNot')} onSaved={({ generation }) => setDone(t('quotas.saved', { generation }))} />
+        <ImportButton tree={tree} obstacle={drafting ? t('deferred:quotas.draftFirst') : whole ? '' : t('deferred:quotas.mayNot')} onSaved={({ generation }) => setDone(t('deferred:quotas.saved', { generation }))} />
         <Button component="a" href="/api/v1/quota/tree/manifest/" size="xs" variant="default" leftSection={<Download size={14} />}>
-          {t('quotas.export')}
+          {t('deferred:quotas.export')}
         </Button>
       </PageHeader>
       <div role="status">
@@ -61,7 +61,7 @@ export function QuotaEditor({ tree }: { tree: QuotaTree }) {
             {done}
           </Alert>
         )}
-        {draft.lost > 0 && <Alert mb="md" color="yellow">{t('quotas.lost', { count: draft.lost })}</Alert>}
+        {draft.lost > 0 && <Alert mb="md" color="yellow">{t('deferred:quotas.lost', { count: draft.lost })}</Alert>}
       </div>
       <div className={classes['panels']}>
         <Panel flush>
@@ -75,14 +75,14 @@ export function QuotaEditor({ tree }: { tree: QuotaTree }) {
             preview={preview}
             looking={looking}
             failed={failed}
-            onSaved={({ generation }) => setDone(t('quotas.saved', { generation }))}
+            onSaved={({ generation }) => setDone(t('deferred:quotas.saved', { generation }))}
           />
           </div>
         )}
         <HistoryPanel
           tree={tree}
-          obstacle={drafting ? t('quotas.draftFirst') : whole ? '' : t('quotas.mayNot')}
-          onReverted={({ generation }) => setDone(t('quotas.saved', { generation }))}
+          obstacle={drafting ? t('deferred:quotas.draftFirst') : whole ? '' : t('deferred:quotas.mayNot')}
+          onReverted={({ generation }) => setDone(t('deferred:quotas.saved', { generation }))}
         />
       </div>
       {asked && <NodeDialog asked={asked} tree={tree} draft={draft} onClose={() => setAsked(null)} />}

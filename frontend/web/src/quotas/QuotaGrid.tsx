@@ -25,7 +25,7 @@ interface Props {
 }
 
 export function QuotaGrid({ tree, draft, preview, resources, onAction }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
   const [dragged, setDragged] = useState({ path: '', over: '' });
   const [said, setSaid] = useState('');
@@ -45,13 +45,13 @@ export function QuotaGrid({ tree, draft, preview, resources, onAction }: Props) 
     const quota = byPath.get(path);
     const obstacle = parent === undefined ? 'itself' : obstacleToMove(nodes, root, path, parent);
     if (!parent || !quota || obstacle) {
-      setSaid(t(`quotas.moveObstacle.${obstacle || 'itself'}`, { path }));
+      setSaid(t(`deferred:quotas.moveObstacle.${obstacle || 'itself'}`, { path }));
       return undefined;
     }
     draft.make({ op: 'move', path, parent });
     fold(parent, false);
     const goal = `${parent}/${quota.name}`;
-    setSaid(t('quotas.moved', { path, goal }));
+    setSaid(t('deferred:quotas.moved', { path, goal }));
     return goal;
   };
 
@@ -66,11 +66,11 @@ export function QuotaGrid({ tree, draft, preview, resources, onAction }: Props) 
 
   return (
     <div className={classes['scroller']}>
-      <div ref={grid} role="treegrid" aria-label={t('quotas.title')} className={classes['grid']} data-dragging={dragged.path !== ''}>
+      <div ref={grid} role="treegrid" aria-label={t('deferred:quotas.title')} className={classes['grid']} data-dragging={dragged.path !== ''}>
         <Headings />
         {rows.map((quota) => {
           const siblings = byPath.get(quota.parent)?.children ?? [root];
-          const obstacle = mayEdit(nodes, root, quota) ? '' : t('quotas.mayNot');
+          const obstacle = mayEdit(nodes, root, quota) ? '' : t('deferred:quotas.mayNot');
           return (
             <QuotaRow
               key={quota.origin || quota.path}
@@ -83,7 +83,7 @@ export function QuotaGrid({ tree, draft, preview, resources, onAction }: Props) 
               faults={faults}
               words={wordsOf(preview, quota.path, faults)}
               obstacle={obstacle}
-              addObstacle={mayAdd(nodes, root, quota.path) ? '' : t('quotas.mayNot')}
+              addObstacle={mayAdd(nodes, root, quota.path) ? '' : t('deferred:quotas.mayNot')}
               open={!folded.has(quota.path)}
               active={active === quota.path}
               drop={dragged.path ? (obstacleToMove(nodes, root, dragged.path, quota.path) ? 'no' : 'yes') : undefined}
@@ -109,12 +109,12 @@ export function QuotaGrid({ tree, draft, preview, resources, onAction }: Props) 
 }
 
 function Headings() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   return (
     <div role="row" className={classes['head']}>
       {(['quota', 'queue', 'use', 'min', 'max'] as const).map((column) => (
         <span key={column} role="columnheader">
-          {t(`quotas.column.${column}`)}
+          {t(`deferred:quotas.column.${column}`)}
         </span>
       ))}
     </div>

@@ -79,22 +79,22 @@ export function resourceName(resource: string): string {
 }
 
 function Used({ node, resource }: { node: QuotaNode | undefined; resource: string }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { used = 0, requested = 0 } = node?.resources[resource] ?? {};
   const wanted = requested - used;
   return (
     <span className={classes['used']}>
       <b>{quantityOf(resource, used)}</b>
-      {wanted > 0 && <span>{t('quotas.wanted', { amount: quantityOf(resource, wanted) })}</span>}
+      {wanted > 0 && <span>{t('deferred:quotas.wanted', { amount: quantityOf(resource, wanted) })}</span>}
     </span>
   );
 }
 
 function Wrong({ id, faults, words }: { id: string; faults: Fault[]; words: string[] }) {
-  const { t } = useTranslation();
-  const amount = (resource: string, units?: number) => (units === undefined ? t('quotas.none') : quantityOf(resource, units));
+  const { t } = useTranslation(['translation', 'deferred']);
+  const amount = (resource: string, units?: number) => (units === undefined ? t('deferred:quotas.none') : quantityOf(resource, units));
   const texts = faults.map(({ code, bound, resource, have, limit }) =>
-    t(`quotas.fault.${code}`, { bound, resource: resourceName(resource), have: amount(resource, have), limit: amount(resource, limit) }),
+    t(`deferred:quotas.fault.${code}`, { bound, resource: resourceName(resource), have: amount(resource, have), limit: amount(resource, limit) }),
   );
   return (
     <div id={id} className={classes['wrong']} aria-live="polite">

@@ -21,7 +21,7 @@ interface Props {
 }
 
 export function QuotaName({ quota, open, obstacle, onToggle, onDragStart, onDragEnd, ...menu }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { path, name, namespaces, children, depth } = quota;
   const Chevron = open ? ChevronDown : ChevronRight;
   return (
@@ -31,7 +31,7 @@ export function QuotaName({ quota, open, obstacle, onToggle, onDragStart, onDrag
           type="button"
           tabIndex={-1}
           className={classes['toggle']}
-          aria-label={t(open ? 'quotas.fold' : 'quotas.unfold', { path })}
+          aria-label={t(open ? 'deferred:quotas.fold' : 'deferred:quotas.unfold', { path })}
           onClick={onToggle}
         >
           <Chevron size={15} aria-hidden />
@@ -54,8 +54,8 @@ export function QuotaName({ quota, open, obstacle, onToggle, onDragStart, onDrag
             tabIndex={-1}
             draggable
             className={classes['grip']}
-            aria-label={t('quotas.drag', { path })}
-            title={t('quotas.dragNote')}
+            aria-label={t('deferred:quotas.drag', { path })}
+            title={t('deferred:quotas.dragNote')}
             onClick={() => menu.onAction('move')}
             onKeyDown={(event) => event.key === 'Enter' && menu.onAction('move')}
             onDragStart={(event) => {
@@ -77,8 +77,8 @@ export function QuotaName({ quota, open, obstacle, onToggle, onDragStart, onDrag
 type MenuProps = Pick<Props, 'quota' | 'obstacle' | 'addObstacle' | 'onAction'>;
 
 function NodeMenu({ quota, obstacle, addObstacle, onAction }: MenuProps) {
-  const { t } = useTranslation();
-  const whole = quota.depth === 0 ? t('quotas.isRoot') : '';
+  const { t } = useTranslation(['translation', 'deferred']);
+  const whole = quota.depth === 0 ? t('deferred:quotas.isRoot') : '';
   const items: [NodeAction, string][] = [
     ['add', addObstacle],
     ['settings', obstacle],
@@ -88,7 +88,7 @@ function NodeMenu({ quota, obstacle, addObstacle, onAction }: MenuProps) {
   return (
     <Menu position="bottom-start" width={250}>
       <Menu.Target>
-        <ActionIcon size="sm" variant="subtle" color="gray" aria-label={t('quotas.actionsFor', { path: quota.path })}>
+        <ActionIcon size="sm" variant="subtle" color="gray" aria-label={t('deferred:quotas.actionsFor', { path: quota.path })}>
           <Ellipsis size={14} />
         </ActionIcon>
       </Menu.Target>
@@ -103,7 +103,7 @@ function NodeMenu({ quota, obstacle, addObstacle, onAction }: MenuProps) {
             {...(action === 'remove' && !why ? { color: 'red' } : {})}
             onClick={() => why === '' && onAction(action)}
           >
-            {t(`quotas.action.${action}`)}
+            {t(`deferred:quotas.action.${action}`)}
             {why && <span className={classes['why']}>{why}</span>}
           </Menu.Item>
         ))}

@@ -17,7 +17,7 @@ import classes from './QuotaEditor.module.css';
 const ROWS = [0, 1, 2, 3, 4, 5];
 
 export default function QuotaPage() {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const { data, error, refetch } = useQuery(treeQuery);
   const none = error instanceof Problem && error.status === 404;
   if (data && !none) {
@@ -33,7 +33,7 @@ export default function QuotaPage() {
   }
   return (
     <>
-      <PageHeader title={t('quotas.title')} />
+      <PageHeader title={t('deferred:quotas.title')} />
       <Panel flush={!error}>
         {none && <FirstTree />}
         {error && !none && <Failed error={error} onRetry={() => void refetch()} />}

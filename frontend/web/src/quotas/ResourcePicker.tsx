@@ -11,13 +11,13 @@ interface Props {
 }
 
 export function ResourcePicker({ resources, shown, onShow }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const toggle = (resource: string) => {
     const next = resources.filter((each) => (each === resource) !== shown.includes(each));
     if (next.length > 0) onShow(next);
   };
   return (
-    <div role="group" aria-label={t('quotas.resources')} className={classes['picker']}>
+    <div role="group" aria-label={t('deferred:quotas.resources')} className={classes['picker']}>
       {resources.map((resource) => (
         <button key={resource} type="button" aria-pressed={shown.includes(resource)} title={resource} onClick={() => toggle(resource)}>
           {resourceName(resource)}

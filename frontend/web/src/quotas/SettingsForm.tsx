@@ -41,7 +41,7 @@ const CHOICES = [
 ] as const;
 
 export function SettingsForm({ quota, onDone, onClose }: Props) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [attributes, setAttributes] = useState(quota.attributes);
   const [namespaces, setNamespaces] = useState(quota.namespaces.join(', '));
   const give = (name: string, value: string) => setAttributes((now) => ({ ...now, [name]: value }));
@@ -55,8 +55,8 @@ export function SettingsForm({ quota, onDone, onClose }: Props) {
       }}
     >
       <TextInput
-        label={t('quotas.namespaces')}
-        description={t('quotas.namespacesNote')}
+        label={t('deferred:quotas.namespaces')}
+        description={t('deferred:quotas.namespacesNote')}
         value={namespaces}
         onChange={(event) => setNamespaces(event.currentTarget.value)}
         data-autofocus
@@ -65,8 +65,8 @@ export function SettingsForm({ quota, onDone, onClose }: Props) {
         <TextInput
           key={key}
           mt="sm"
-          label={t(`quotas.attribute.${key}.label`)}
-          description={t(`quotas.attribute.${key}.note`)}
+          label={t(`deferred:quotas.attribute.${key}.label`)}
+          description={t(`deferred:quotas.attribute.${key}.note`)}
           value={attributes[name] ?? ''}
           onChange={(event) => give(name, event.currentTarget.value)}
         />
@@ -78,9 +78,9 @@ export function SettingsForm({ quota, onDone, onClose }: Props) {
         <NativeSelect
           key={key}
           mt="sm"
-          label={t(`quotas.attribute.${key}.label`)}
-          description={t(`quotas.attribute.${key}.note`)}
-          data={choices.map((value) => ({ value, label: value || t('quotas.byDefault') }))}
+          label={t(`deferred:quotas.attribute.${key}.label`)}
+          description={t(`deferred:quotas.attribute.${key}.note`)}
+          data={choices.map((value) => ({ value, label: value || t('deferred:quotas.byDefault') }))}
           value={attributes[name] ?? ''}
           onChange={(event) => give(name, event.currentTarget.value)}
         />
@@ -89,7 +89,7 @@ export function SettingsForm({ quota, onDone, onClose }: Props) {
         <Button variant="default" onClick={onClose}>
           {t('common.cancel')}
         </Button>
-        <Button type="submit">{t('quotas.intoDraft')}</Button>
+        <Button type="submit">{t('deferred:quotas.intoDraft')}</Button>
       </Group>
     </form>
   );

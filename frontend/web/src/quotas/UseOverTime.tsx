@@ -14,7 +14,7 @@ import { SeriesChart } from '../series/SeriesChart.tsx';
 import { quotaLines } from './overTime.ts';
 
 export function UseOverTime({ paths }: { paths: string[] }) {
-  const { t } = useTranslation();
+  const { t } = useTranslation(['translation', 'deferred']);
   const [params] = useSearchParams();
   const change = useChangeParams();
   const scope = useScope();
@@ -25,7 +25,7 @@ export function UseOverTime({ paths }: { paths: string[] }) {
       w={240}
       searchable
       allowDeselect={false}
-      aria-label={t('quotas.column.queue')}
+      aria-label={t('deferred:quotas.column.queue')}
       value={path}
       onChange={(next) => change({ of: next ?? '' }, { replace: true })}
       data={paths}

@@ -65,7 +65,7 @@ function Answer({ preview: { applied, jobs, policies, waiting } }: { preview: Ap
         <JobAnswer key={`${job.kind}/${job.namespace}/${job.name}`} job={job} />
       ))}
       {jobs.length > 0 && waiting > 0 && <p className="cv-soft">{t('deferred:submit.ahead', { count: waiting })}</p>}
-      {jobs.length === 0 && <p>{applied.map(({ kind, name, action }) => t(`help.would.${action}`, { what: `${kind} ${name}` })).join(', ')}</p>}
+      {jobs.length === 0 && <p>{applied.map(({ kind, name, action }) => t(`deferred:help.would.${action}`, { what: `${kind} ${name}` })).join(', ')}</p>}
       {policies.map((policy) => (
         <PolicyAnswer key={`${policy.kind}/${policy.namespace}/${policy.name}`} policy={policy} />
       ))}
