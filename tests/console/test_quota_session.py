@@ -50,7 +50,7 @@ def test_it_shows_what_others_saved_while_nobody_was_signed_in(drafted, aside):
     theirs = [{"op": "edit", "path": "root/speech", "set": {"max": {GPU: "5"}}}]
     aside(trees.edit, theirs, trees.Saving("eve", NOON, comment="less"))
     sign_in_again(drafted)
-    told = drafted.get_by_role("alert").filter(has_text="eve has saved generation 2 meanwhile")
+    told = drafted.get_by_role("alert").filter(has_text="eve has saved generation 2 in the meantime")
     expect(drafted.get_by_role("button", name="Apply", exact=True)).to_have_attribute("aria-disabled", "true")
     told.get_by_role("button", name="Put my changes on generation 2").click()
     expect(drafted.get_by_label("Comment")).to_have_value("more for speech")

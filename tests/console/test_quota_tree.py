@@ -203,7 +203,7 @@ def test_it_tells_the_second_of_two_and_lets_them_go_on(visit, tree, aside):
     field(eve, "min", "root/speech").fill("1")
     field(eve, "max", "root/speech").fill("5")
     apply(eve, 2)
-    told = ada.get_by_role("alert").filter(has_text="eve has saved generation 2 meanwhile")
+    told = ada.get_by_role("alert").filter(has_text="eve has saved generation 2 in the meantime")
     expect(told).to_contain_text("They changed some of the same things")
     expect(ada.get_by_role("button", name="Apply", exact=True)).to_have_attribute("aria-disabled", "true")
     told.get_by_role("button", name="Put my changes on generation 2").click()
