@@ -46,7 +46,7 @@ class Recorder:
         if progress is not None and _is_idle(progress, version, at):
             return False
         with exclusive("jobs.series", now, _TERM) as is_ours:
-            return is_ours and self._record(at, version)
+            return bool(is_ours) and self._record(at, version)
 
     def _record(self, at: float, version: int) -> bool:
         progress = SeriesProgress.objects.first() or _begin(at)
