@@ -37,6 +37,8 @@ PING_S = 15.0
 LOOK_S = 4.0
 """Seconds between two looks at the rights of a socket's user."""
 FOLLOW_S = 0.25
+LONGEST_PAUSE_S = 2.0
+"""Between two attempts to read the journal while that fails."""
 LONGEST_MESSAGE = 4096
 RESUME_LIMIT = 5000
 RESUME_S = 60.0
@@ -241,12 +243,17 @@ class Tailer(Follower):
 
     async def _follow(self, version: int) -> None:
         """No error ends it: no socket would hear of anything any more, and none would be closed."""
+        pause = FOLLOW_S
         while True:
-            await asyncio.sleep(FOLLOW_S)
+            await asyncio.sleep(pause)
             try:
-                with contextlib.suppress(DatabaseError, InterfaceError):
-                    version = await self._send_after(version)
+                version = await self._send_after(version)
+                pause = FOLLOW_S
+            except (DatabaseError, InterfaceError) as e:
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+                log.warning("the journal cannot be read (%s); it is tried again", e)
             except Exception:
+                pause = min(2 * pause, LONGEST_PAUSE_S)
                 log.exception("the journal cannot be followed; it is tried again")
 
     async def _send_after(self, version: int) -> int:

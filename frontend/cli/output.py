@@ -4,6 +4,7 @@ A terminal gets colours and its own width. A pipe gets plain columns, one line f
 is printed without control characters, so that no manifest can control the reader's terminal.
 """
 
+import builtins
 import json
 import os
 import sys
@@ -91,11 +92,24 @@ class Screen:
         """Prints a log exactly as the pod wrote it; but to a terminal nothing that controls it."""
         self.out.file.flush()
         if self.out.file.isatty():
-            encoding = self.out.encoding
-            self.out.file.write(self.tame.feed(chunk).encode(encoding, "replace").decode(encoding))
+            self._tamed(self.tame.feed(chunk))
         else:
             self.out.file.buffer.write(chunk)  # type: ignore[attr-defined]  # rich types it as a text stream
         self.out.file.flush()
+
+    def log(self, chunks: Iterable[builtins.bytes]) -> None:
+        """Prints a log as it comes, and leaves the terminal as it was, also where the reader ends it."""
+        try:
+            for chunk in chunks:
+                self.bytes(chunk)
+        finally:
+            if self.out.file.isatty():
+                self._tamed(self.tame.end())
+                self.out.file.flush()
+
+    def _tamed(self, text: str) -> None:
+        encoding = self.out.encoding
+        self.out.file.write(text.encode(encoding, "replace").decode(encoding))
 
 
 def screen() -> Screen:

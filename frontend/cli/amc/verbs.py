@@ -31,8 +31,7 @@ def logs(arguments: Arguments) -> int:
     metadata = item["metadata"]
     path = resource.path(metadata["namespace"], metadata["name"]) + "/log"
     with member.stream(path, {key: text for key, text in params.items() if text}) as chunks:
-        for chunk in chunks:
-            this.screen.bytes(chunk)
+        this.screen.log(chunks)
     return 0
 
 

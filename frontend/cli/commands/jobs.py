@@ -77,8 +77,7 @@ def print_log(run: Session, item: Item, options: Mapping[str, object], *, follow
     if follow:
         _await_start(run, item)
     with run.api.stream(session.job_path(item, "logs"), params) as chunks:
-        for chunk in chunks:
-            run.screen.bytes(chunk)
+        run.screen.log(chunks)
 
 
 def _await_start(run: Session, item: Item) -> None:
