@@ -73,7 +73,7 @@ class ChangesConsumer(AsyncWebsocketConsumer):
     closing: asyncio.Future[None] | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Leaves nothing behind, however it ends: one that fails while it sends, say, is never told to disconnect."""
+        """Leaves nothing behind, however it ends: one that fails while it sends, say, gets no message to disconnect."""
         try:
             await super().__call__(scope, receive, send)
         finally:

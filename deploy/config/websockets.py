@@ -9,7 +9,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 class Protocol(WebSocketsSansIOProtocol):
     """uvicorn's, which waits for ever until such a client has read what is left for it, also where it has given up on it.
 
-    Until then the application is not told that it has left, either.
+    Until then the application does not learn that it has left, either.
     """
 
     _unread: asyncio.TimerHandle | None = None

@@ -13,8 +13,8 @@ from contextvars import Context
 from typing import Any
 
 from fleet.changes import journal
-from fleet.kubeapi.last_known import LastKnown
 from fleet.kubeapi.objects.kinds import Change, Kind
+from fleet.kubeapi.objects.last_known import LastKnown
 
 _TICK_S = 0.1
 _BATCH = 1000

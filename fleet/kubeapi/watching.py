@@ -16,8 +16,8 @@ from fleet.kube.server.kinds import Object
 from fleet.kube.server.lists import too_large
 from fleet.kube.server.watching import Changes, Event, Frame, Opening, WatchOptions
 from fleet.kubeapi.feed import Compacted, Feed, InThread, Subscriber
-from fleet.kubeapi.last_known import FIRST, LastKnown
 from fleet.kubeapi.objects.kinds import Change, Kind
+from fleet.kubeapi.objects.last_known import FIRST, LastKnown
 from fleet.limits.seats import leave_seat
 
 _PIECE = 200

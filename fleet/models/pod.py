@@ -33,9 +33,9 @@ class Pod(models.Model):
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
     details = models.TextField(blank=True, default="", db_default="")
-    """JSON of `fleet.core.members.pod_details`; empty until a watcher that keeps it has listed the member."""
+    """JSON of `fleet.core.members.pods.pod_details`; empty until a watcher that keeps it has listed the member."""
     state = models.TextField(blank=True, default="", db_default="")
-    """JSON of `fleet.core.members.pod_state`: the annotations that later attempts of the job get."""
+    """JSON of `fleet.core.members.pods.pod_state`: the annotations that later attempts of the job get."""
 
     class Meta:
         ordering = ["namespace", "name"]

@@ -1,4 +1,4 @@
-"""A log for a terminal: whoever writes it, a program in a pod, must not control the terminal of who reads it.
+"""A log for a terminal: the program in a pod that writes it must not control the terminal of its reader.
 
 Colours and carriage returns stay, for progress bars. What moves the cursor, sets the title or the clipboard, answers for the
 reader, or turns the direction of text, is replaced.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from fleet.core.members import pod_state
+from fleet.core.members.pods import pod_state
 from fleet.kube import names
 from jobs.core.policies.state_preservation import StateRule
 from jobs.kinds.base import Kind, Manifest, set_metadata

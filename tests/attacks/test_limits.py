@@ -124,10 +124,6 @@ def test_it_limits_signing_in_by_address_and_checks_one_password_at_once() -> No
     assert told == [200] * 4 + [429] * 5
 
 
-def test_probes_are_always_answered() -> None:
-    assert codes((scope("/livez") for _ in range(500)), door=rest)[0] == [200] * 500
-
-
 @pytest.mark.parametrize("door", [kube, rest])
 @pytest.mark.parametrize(
     ("asked", "code"),

@@ -1,9 +1,11 @@
 """The product's SQLite: what SQLite itself would turn away at once waits for its turn."""
 
+import gc
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 from django.db import DatabaseError, OperationalError
@@ -111,3 +113,26 @@ def test_a_writer_gives_up_when_the_one_before_never_ends_and_goes_on_once_it_do
     assert count(first) == 1
     write(first)
     assert count(second) == 2
+
+
+def test_a_thread_that_ends_without_closing_its_connection_leaves_no_file_open(
+    tmp_path: Path, transactional_db: None
+) -> None:
+    settings: dict[str, object] = {"ENGINE": "deploy.config.sqlite3", "NAME": str(tmp_path / "file.sqlite3")}
+
+    def left_open() -> None:
+        ConnectionHandler({"default": settings})["default"].cursor().execute("CREATE TABLE IF NOT EXISTS seen (number)")
+        opened.extend(files_below(tmp_path))
+
+    opened = []
+    thread = Thread(target=left_open)
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert opened and files_below(tmp_path) == []
+
+
+def files_below(folder: Path) -> list[str]:
+    links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    names = [os.readlink(link) for link in links if os.path.lexists(link)]
+    return [name for name in names if str(folder) in name]

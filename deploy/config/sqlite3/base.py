@@ -21,10 +21,31 @@ _TURN_TIMEOUT_S = 20.0
 Execute = Callable[[str, Any, bool, dict[str, Any]], Any]
 
 
+class _Lock:
+    """An open file to be locked. Closed when nothing refers to it, as `sqlite3` closes the file of a connection: threads end
+    that have not closed theirs.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._file = -1
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def fileno(self) -> int:
+        return self._file
+
+    def close(self) -> None:
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+
 class _Wait:
     """One wait for the lock of an open file. Given up, its thread closes the file once it has the lock, which frees it."""
 
-    def __init__(self, lock: int) -> None:
+    def __init__(self, lock: _Lock) -> None:
         self._lock = lock
         self._has_it = threading.Event()
         self._deciding = threading.Lock()
@@ -41,7 +62,7 @@ class _Wait:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         with self._deciding:
             if self._given_up:
-                os.close(self._lock)
+                self._lock.close()
             else:
                 self._has_it.set()
 
@@ -52,7 +73,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.execute_wrappers.append(self._execute)
-        self._lock: int | None = None
+        self._lock: _Lock | None = None
         self._has_turn = False
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
@@ -84,7 +105,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             super()._close()  # type: ignore[misc]  # as above
         finally:
             if self._lock is not None:
-                os.close(self._lock)
+                self._lock.close()
                 self._lock, self._has_turn = None, False
 
     def _execute(self, execute: Execute, sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
@@ -105,7 +126,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._wait_for_turn(self._lock)
         self._has_turn = True
 
-    def _wait_for_turn(self, lock: int) -> None:
+    def _wait_for_turn(self, lock: _Lock) -> None:
         """Waits in a thread, since a file lock knows no timeout; a wait that was given up closes the file it waited for."""
         timeout_s = float(self.settings_dict.get("TURN_TIMEOUT_S", _TURN_TIMEOUT_S))
         if not _Wait(lock).granted(timeout_s):
@@ -114,8 +135,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 f"database is locked: another process has been writing for more than {timeout_s:g} s"
             )
 
-    def _open_lock(self) -> int:
-        return os.open(f"{self.settings_dict['NAME']}-turn", os.O_RDWR | os.O_CREAT, 0o600)
+    def _open_lock(self) -> _Lock:
+        return _Lock(f"{self.settings_dict['NAME']}-turn")
 
     def _end_turn(self) -> None:
         if self._lock is not None:

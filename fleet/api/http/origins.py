@@ -1,7 +1,7 @@
 """Which pages may open a websocket: those that Django lets change something, by the same comparison.
 
-A browser sends the session's cookie with a websocket whoever opens it, and to every port of a host: the page of a pod's port,
-forwarded to the same machine, would read with it what the person at the browser may read.
+A browser sends the session's cookie with a websocket whichever page opens it, and to every port of a host: the page of a pod's
+port, forwarded to the same machine, would read with it what the person at the browser may read.
 """
 
 from io import BytesIO

@@ -11,7 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from fleet.core import node_problems, units
-from fleet.core.members import marks, pod_details, pod_reasons, pod_state
+from fleet.core.members import marks
+from fleet.core.members.pods import pod_details, pod_reasons, pod_state
 from fleet.kube import names
 from fleet.kube.quantities import QuantityError
 
@@ -80,9 +81,9 @@ class OwnPod:
     disruption: str = ""
     running_since: datetime | None = None
     details: str = ""
-    """The rest of what is shown of it, as JSON (`fleet.core.members.pod_details`): one text takes the least memory."""
+    """The rest of what is shown of it, as JSON (`fleet.core.members.pods.pod_details`): one text takes the least memory."""
     state: str = ""
-    """Annotations that are kept for later attempts of the job, as JSON (`fleet.core.members.pod_state`)."""
+    """Annotations that are kept for later attempts of the job, as JSON (`fleet.core.members.pods.pod_state`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from django.db.models import Q, QuerySet
 
 from fleet.changes import journal
 from fleet.changes.journal import Entry
-from fleet.core.members import hub_names, pod_details, pod_reasons
+from fleet.core.members import hub_names
+from fleet.core.members.pods import pod_details, pod_reasons
 from fleet.kube.discovery import Served
 from fleet.kube.requests.status import KubeError
 from fleet.kube.resources import PODS
@@ -104,7 +105,7 @@ class Pods(MemberKind):
         return {pod.uid: self.render(pod) for pod in pods}
 
     def changes_in(self, entries: Sequence[Entry]) -> list[Change]:
-        """A pod that is newer than a change of its cluster is not told with it: its first event is that of its creation."""
+        """A pod that is newer than a change of its cluster is not sent with it: its first event is that of its creation."""
         changes = super().changes_in(entries)
         more = self.of_changed_clusters(entries, but={change.uid for change in changes})
         newer = journal.added_after(entries[-1].version, {change.uid for change in more}) if more else set()

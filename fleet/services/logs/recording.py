@@ -13,7 +13,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Exists, OuterRef, QuerySet
 
 from fleet.changes import events
-from fleet.core.members import pod_details
+from fleet.core.members.pods import pod_details
 from fleet.models import ArchivedLog, Cluster, EndedPod, Pod
 
 ENDED = ("Succeeded", "Failed")

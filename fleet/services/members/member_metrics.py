@@ -16,7 +16,7 @@ from fleet.models import Cluster
 from fleet.services.members import member_clients
 
 _AT_ONCE = 64
-"""Questions that this process asks at the same time, whoever wants to know."""
+"""Questions that this process asks at the same time, of all requests together."""
 _AT_ONE = 8
 """Of those, and of those that wait, at one member: one that is slow must not use up all threads."""
 _ANSWER_S = 3.0
@@ -71,13 +71,13 @@ def _ended(name: str) -> None:
 
 
 def _in_time(resource: Resource, cluster: Cluster, namespace: str, until: float) -> Measured:
-    """Nobody waits for the answer after that: no thread does either."""
+    """The request does not wait for the answer after that: no thread does either."""
     with deadlines.within(until - monotonic()):
         return _measured(resource, cluster, namespace)
 
 
 def _heard(cluster: Cluster) -> float:
-    """Who was heard last is asked first: those that are silent keep nobody else from being asked in time."""
+    """Who was heard last is asked first: those that are silent keep no other from being asked in time."""
     return cluster.last_heartbeat.timestamp() if cluster.last_heartbeat else 0.0
 
 

@@ -271,7 +271,7 @@ def detach(
     """Remove a cluster from the fleet."""
     run = session.session_of(context)
     if not yes and not sys.stdin.isatty():
-        raise usage(f"{name} was not detached: nobody can be asked", "add --yes where no terminal is")
+        raise usage(f"{name} was not detached: there is no terminal to ask at", "add --yes where no terminal is")
     if not yes and not typer.confirm(f"Detach {name}?", err=True):
         raise Problem(f"{name} was not detached")
     run.api.delete(at("clusters", name), {"force": "true"} if force else None)

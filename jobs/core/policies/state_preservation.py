@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
-from fleet.core.members import pod_state
+from fleet.core.members.pods import pod_state
 from fleet.kube import names
 from fleet.kube.requests import json_paths
 from fleet.kube.requests.json_paths import JsonPath, PathError

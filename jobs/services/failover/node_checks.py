@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from uuid import UUID
 
-from fleet.core.members import pod_details
+from fleet.core.members.pods import pod_details
 from fleet.models import Pod
 from jobs.core.failover import node_check
 from jobs.core.failover.rules import Outcome

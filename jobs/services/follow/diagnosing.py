@@ -16,7 +16,7 @@ from django.db.models import F, QuerySet
 from structlog import get_logger
 
 from fleet.changes import events
-from fleet.core.members import pod_details
+from fleet.core.members.pods import pod_details
 from fleet.db import clock, prepared
 from fleet.db.prepared import TIME, Param
 from fleet.member.errors import MemberAway, MemberError

@@ -11,7 +11,7 @@ from itertools import islice
 from time import monotonic
 from typing import Any
 
-from fleet.core.members import pod_details
+from fleet.core.members.pods import pod_details
 from fleet.member.client import MemberClient
 from fleet.member.errors import MemberError
 from fleet.models import Pod

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from fleet.changes.journal import Action
 from fleet.kube.resources import PODS, PYTORCH_JOBS
-from fleet.kubeapi.last_known import LastKnown
 from fleet.kubeapi.objects.kinds import Change
+from fleet.kubeapi.objects.last_known import LastKnown
 from fleet.kubeapi.objects.pods import Pods
 from jobs.models import Job
 from jobs.services.submission import manifests, submit

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -228,11 +230,11 @@ def test_a_tree_of_endless_frames_is_cut_and_says_so():
 
 
 def test_it_reads_what_faulthandler_of_this_python_prints(tmp_path):
-    import faulthandler
-
-    path = tmp_path / "dump"
-    with path.open("w+") as file:
-        faulthandler.dump_traceback(file, all_threads=True)
-    [dump] = dumps.read(path.read_text())
-    assert any(frame.function == "test_it_reads_what_faulthandler_of_this_python_prints" for frame in dump.stacks[-1])
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import faulthandler, sys\ndef dumped():\n    faulthandler.dump_traceback(sys.stdout)\ndumped()\n"
+    )
+    printed = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True).stdout  # noqa: S603
+    [dump] = dumps.read(printed)
+    assert [frame.function for frame in dump.stacks[-1]][-1:] == ["dumped"], printed
     assert all(re.fullmatch(r".+:\d+", frame.source) for frame in dump.stacks[-1])

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
-from fleet.core.members import pod_state
+from fleet.core.members.pods import pod_state
 from fleet.models import Pod
 from jobs.core.policies import state_preservation
 from jobs.core.policies.state_preservation import MAX_BYTES, StateRule

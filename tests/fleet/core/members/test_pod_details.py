@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from fleet.core.members import marks, observed, pod_details
+from fleet.core.members import marks, observed
+from fleet.core.members.pods import pod_details
 
 SPEC = {"containers": [{"name": "main", "image": "train:1", "resources": {"limits": {"nvidia.com/gpu": 8}}}]}
 

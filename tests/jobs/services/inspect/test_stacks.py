@@ -1,6 +1,6 @@
 """The stacks of all ranks are read from the logs of a job's pods and merged; real processes print them."""
 
-import select
+import selectors
 import signal
 import subprocess
 import sys
@@ -42,9 +42,11 @@ def dumped():
 
 def _stderr(rank):
     text = b""
-    while b"in <module>" not in text:
-        assert select.select([rank.stderr], [], [], 60)[0]
-        text += rank.stderr.read1()
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(rank.stderr, selectors.EVENT_READ)
+        while b"in <module>" not in text:
+            assert waiting.select(60)
+            text += rank.stderr.read1()
     return text
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from fleet.core.members import pod_details
+from fleet.core.members.pods import pod_details
 from fleet.errors import InvalidInput
 from fleet.kube.resources import CONFIG_MAPS, PYTORCH_JOBS, SERVICES
 from fleet.models import Event, NodeExclusion, Pod

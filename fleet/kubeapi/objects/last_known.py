@@ -2,7 +2,7 @@
 
 The journal says what was deleted and not what it was, and its row is gone. Kept is what passes by (each change, as it is
 rendered for all watches, and the first objects there are when a watch begins) up to a number of bytes. What was dropped, and
-what nobody here has seen, is sent by its names alone.
+what this process never saw, is sent by its names alone.
 """
 
 import json
@@ -70,17 +70,17 @@ class LastKnown:
         for change in changes:
             if change.shown is not None:
                 self._keep(kind, change.shown)
-        return [change if change.shown is not None else self._told(kind, change) for change in changes]
+        return [change if change.shown is not None else self._completed(kind, change) for change in changes]
 
     def forget(self, kind: Kind) -> None:
-        """When nobody follows the kind, what is known of it grows old."""
+        """Without a watch of the kind, what is known of it grows old."""
         with self._lock:
             self._kinds.pop(kind, None)
 
     def _kept(self, kind: Kind) -> _Kept:
         return self._kinds.get(kind) or _Kept()
 
-    def _told(self, kind: Kind, change: Change) -> Change:
+    def _completed(self, kind: Kind, change: Change) -> Change:
         last = self._kept(kind).objects.get(change.uid)
         return replace(change, last=json.loads(last)) if last else change
 

@@ -1,0 +1,1 @@
+"""What is read out of the pods of a member. Pure."""
