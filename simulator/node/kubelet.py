@@ -373,10 +373,11 @@ class Kubelet(Controller):
         """Ends a pod that is being deleted: SIGTERM and grace period for a real process, then removal from the API server."""
         if run is not None and run.process is not None and not run.process.ended():
             now = self.clock.now()
+            over_at = now + float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
             if run.kill_at is None:
-                run.kill_at = now + float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
-                run.code = lifecycle.KILLED
+                run.kill_at, run.code = over_at, lifecycle.KILLED
                 run.process.terminate()
+            run.kill_at = min(run.kill_at, over_at)  # a later deletion may shorten the grace period
             if run.kill_at > now:
                 return run.kill_at - now
             run.process.kill()

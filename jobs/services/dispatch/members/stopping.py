@@ -54,11 +54,14 @@ def stop(client: MemberClient, kind: Kind, work: Work, grace_s: float, now: date
 def end_last_role(client: MemberClient, kind: Kind, work: Work) -> None:
     """Ends the pods of the role `Kind.ended_last` at once.
 
-    Call it only when the copy is marked for removal, because its operator would replace these pods before.
+    Call it only when the copy is marked for removal, because its operator would replace these pods before. The garbage
+    collector may have deleted them with the grace period of their template, all of which a master that ignores SIGTERM takes: a
+    later deletion shortens it.
     """
     with contextlib.suppress(MemberDenied):
         for pod in _pods(client, work):
-            if _role(kind, pod) == kind.ended_last and not pod["metadata"].get("deletionTimestamp"):
+            grace_s = pod["metadata"].get("deletionGracePeriodSeconds")
+            if _role(kind, pod) == kind.ended_last and (grace_s is None or grace_s > _LAST_GRACE_S):
                 _delete(client, pod, _LAST_GRACE_S)
 
 
