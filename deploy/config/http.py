@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from deploy.config.unread import EndsUnread
 from fleet.kube.server.upgrades import Headers, Upgradable
 
 try:
@@ -33,7 +34,7 @@ _TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
-class Protocol(Upgradable):
+class Protocol(EndsUnread, Upgradable):
     """uvicorn's, which by itself keeps whatever comes until a head ends, and waits for ever for the rest of a request."""
 
     _in_head, _pending = True, 0
@@ -41,8 +42,6 @@ class Protocol(Upgradable):
     """Between the end of a head and the end of its body."""
     _deadline: asyncio.TimerHandle | None = None
     """When the head, or the body, that is being sent must have ended; none between requests."""
-    _unread: asyncio.TimerHandle | None = None
-    """When the reader of an answer must have read something again; none while it keeps up."""
     _we_were_slow = False
     """Within the running deadline this side left bytes unread for a while, so that its end says nothing about the sender."""
 
@@ -52,16 +51,7 @@ class Protocol(Upgradable):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._expect(None)
-        self._expect_reading(False)
         super().connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._expect_reading(True)
-
-    def resume_writing(self) -> None:
-        self._expect_reading(False)
-        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         if not self._in_request and self._deadline is None:
@@ -100,11 +90,6 @@ class Protocol(Upgradable):
             self._deadline.cancel()
         self._we_were_slow = self.flow.read_paused
         self._deadline = None if within_s is None else self.loop.call_later(within_s, self._too_slow)
-
-    def _expect_reading(self, is_expected: bool) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-        self._unread = self.loop.call_later(settings.CONVOY_SEND_S, self.transport.abort) if is_expected else None
 
     def _too_slow(self) -> None:
         """Unless it was this side that did not read: the request waited for its turn, and has its whole time after that."""

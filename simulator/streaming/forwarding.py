@@ -6,8 +6,8 @@ kubectl sends SPDY itself, or SPDY in the messages of a WebSocket; the streams a
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable
-from typing import Protocol, cast
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
 
 from simulator.streaming import spdy, websocket
 from simulator.streaming.source import NotEntered
@@ -15,29 +15,22 @@ from simulator.streaming.source import NotEntered
 SPDY, TUNNELED = "portforward.k8s.io", "SPDY/3.1+portforward.k8s.io"
 
 
-class Forwarding(asyncio.Protocol):
-    def __init__(self, connect: Callable[[int], socket.socket], *, in_messages: bool) -> None:
-        """``connect`` blocks for a moment; ``in_messages``: SPDY comes in messages of WebSocket."""
-        self._connect = connect
-        self._spdy = spdy.Session()
-        self._reader = websocket.Reader() if in_messages else None
+class Carrier(asyncio.Protocol):
+    """What carries the connections to a pod's ports to the client."""
+
+    def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
-        self._errors: dict[str, int] = {}
-        """The error stream of each connection, by its request id."""
         self._pipes: dict[int, Pipe] = {}
         self._opening: set[asyncio.Task[None]] = set()
 
+    def send(self, stream: int, data: bytes, *, is_last: bool = False) -> None:
+        raise NotImplementedError
+
+    def over(self, stream: int) -> None:
+        raise NotImplementedError
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-
-    def data_received(self, data: bytes) -> None:
-        try:
-            for part in self._bytes_of(data):
-                for event in self._spdy.feed(part):
-                    self._handle(event)
-        except (spdy.Broken, websocket.Broken):
-            self._end()
-        self.flush()
 
     def pause_writing(self) -> None:
         for pipe in self._pipes.values():
@@ -52,6 +45,35 @@ class Forwarding(asyncio.Protocol):
             task.cancel()
         for pipe in list(self._pipes.values()):
             pipe.abort()
+
+    def _begin(self, joining: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(joining)
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    def _end(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+
+class Forwarding(Carrier):
+    def __init__(self, connect: Callable[[int], socket.socket], *, in_messages: bool) -> None:
+        """``connect`` blocks for a moment; ``in_messages``: SPDY comes in messages of WebSocket."""
+        super().__init__()
+        self._connect = connect
+        self._spdy = spdy.Session()
+        self._reader = websocket.Reader() if in_messages else None
+        self._errors: dict[str, int] = {}
+        """The error stream of each connection, by its request id."""
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for part in self._bytes_of(data):
+                for event in self._spdy.feed(part):
+                    self._handle(event)
+        except (spdy.Broken, websocket.Broken):
+            self._end()
+        self.flush()
 
     def send(self, stream: int, data: bytes, *, is_last: bool = False) -> None:
         self._spdy.send(stream, data, is_last=is_last)
@@ -75,10 +97,6 @@ class Forwarding(asyncio.Protocol):
                 chunks.append(payload)
         return chunks
 
-    def _end(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
-
     def _handle(self, event: spdy.Event) -> None:
         match event:
             case spdy.Opened():
@@ -98,9 +116,7 @@ class Forwarding(asyncio.Protocol):
             self._errors[request] = event.stream
             return None
         pipe = self._pipes[event.stream] = Pipe(self, event.stream)
-        task = asyncio.get_running_loop().create_task(self._join(pipe, int(port), request))
-        self._opening.add(task)
-        task.add_done_callback(self._opening.discard)
+        self._begin(self._join(pipe, int(port), request))
         return None
 
     async def _join(self, pipe: "Pipe", port: int, request: str) -> None:
@@ -122,13 +138,6 @@ class Forwarding(asyncio.Protocol):
     def over(self, stream: int) -> None:
         if self._pipes.pop(stream, None) is not None:
             self.send(stream, b"", is_last=True)
-
-
-class Carrier(Protocol):
-    """What carries the connections to a pod's ports to the client."""
-
-    def send(self, stream: int, data: bytes, *, is_last: bool = False) -> None: ...
-    def over(self, stream: int) -> None: ...
 
 
 class Pipe(asyncio.Protocol):

@@ -8,28 +8,26 @@ clients; kubectl speaks SPDY (`forwarding`).
 import asyncio
 import socket
 from collections.abc import Callable, Sequence
-from typing import cast
 
 from simulator.streaming import websocket
-from simulator.streaming.forwarding import Pipe
+from simulator.streaming.forwarding import Carrier, Pipe
 from simulator.streaming.source import NotEntered
 
 
-class PortChannels(asyncio.Protocol):
+class PortChannels(Carrier):
     def __init__(self, connect: Callable[[int], socket.socket], ports: Sequence[int]) -> None:
         """``connect`` blocks for a moment."""
+        super().__init__()
         self._connect, self._ports = connect, ports
         self._reader = websocket.Reader()
-        self._transport: asyncio.Transport | None = None
         self._pipes = {2 * place: Pipe(self, 2 * place) for place in range(len(ports))}
-        self._opening: list[asyncio.Task[None]] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
+        super().connection_made(transport)
         for channel, port in zip(list(self._pipes), self._ports, strict=True):
             for each in (channel, channel + 1):
                 self.send(each, port.to_bytes(2, "little"))
-            self._opening.append(asyncio.get_running_loop().create_task(self._join(channel, port)))
+            self._begin(self._join(channel, port))
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -37,20 +35,6 @@ class PortChannels(asyncio.Protocol):
                 self._handle(opcode, payload)
         except websocket.Broken:
             self._end()
-
-    def pause_writing(self) -> None:
-        for pipe in self._pipes.values():
-            pipe.hold(True)
-
-    def resume_writing(self) -> None:
-        for pipe in self._pipes.values():
-            pipe.hold(False)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        for task in self._opening:
-            task.cancel()
-        for pipe in list(self._pipes.values()):
-            pipe.abort()
 
     def send(self, stream: int, data: bytes, *, is_last: bool = False) -> None:
         if self._transport is not None and not self._transport.is_closing():
@@ -68,10 +52,6 @@ class PortChannels(asyncio.Protocol):
             self._transport.write(websocket.frame(payload, websocket.PONG))
         elif payload and (pipe := self._pipes.get(payload[0])):
             pipe.pass_on(payload[1:], is_last=False)
-
-    def _end(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
 
     async def _join(self, channel: int, port: int) -> None:
         loop = asyncio.get_running_loop()
