@@ -12,7 +12,6 @@ from typing import Any
 from django.conf import settings
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from deploy.config.unread import EndsUnread
 from fleet.kube.server.upgrades import Headers, Upgradable
 
 try:
@@ -32,6 +31,32 @@ _TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\
 
 
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+
+class EndsUnread:
+    """Ends a connection whose client reads nothing, for which uvicorn waits for ever; before its protocol among the bases."""
+
+    transport: asyncio.Transport
+    loop: Any
+    _unread: asyncio.TimerHandle | None = None
+    """When the client must have read something again; none while it keeps up."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect_reading(False)
+        super().connection_lost(exc)  # type: ignore[misc]  # of the protocol
+
+    def pause_writing(self) -> None:
+        super().pause_writing()  # type: ignore[misc]  # as above
+        self._expect_reading(True)
+
+    def resume_writing(self) -> None:
+        self._expect_reading(False)
+        super().resume_writing()  # type: ignore[misc]  # as above
+
+    def _expect_reading(self, is_expected: bool) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+        self._unread = self.loop.call_later(settings.CONVOY_SEND_S, self.transport.abort) if is_expected else None
 
 
 class Protocol(EndsUnread, Upgradable):

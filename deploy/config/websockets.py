@@ -2,7 +2,7 @@
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from deploy.config.unread import EndsUnread
+from deploy.config.http import EndsUnread
 
 
 class Protocol(EndsUnread, WebSocketsSansIOProtocol):
